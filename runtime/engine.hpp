@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// What the hooks call. Every entry that stands for a driver call takes the real call as `real`,
+// which the engine makes exactly once, at the right moment and with the same arguments, or not at
+// all when it answers by itself. The value returned is what the hook returns.
+//
+// Streams are normalised by the hooks: never NULL, but CU_STREAM_LEGACY or CU_STREAM_PER_THREAD.
+// All entries may be called from any thread, with or without a current context, and throw nothing.
+
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/config.hpp"
+#include "runtime/driver.hpp"
+#include "runtime/function_ref.hpp"
+
+namespace libswap {
+
+/// The driver's own function with the program's arguments bound.
+using RealCall = FunctionRef<CUresult()>;
+
+/// A kernel launch, whichever call it came by.
+struct LaunchRequest {
+    CUfunction function = nullptr;  ///< may be a cast CUkernel, as the driver allows
+    CUstream stream = nullptr;
+    unsigned grid[3] = {1, 1, 1};
+    unsigned block[3] = {1, 1, 1};
+    unsigned shared_bytes = 0;
+    void** params = nullptr;  ///< kernelParams, or null
+    void** extra = nullptr;   ///< CU_LAUNCH_PARAM_* list, or null
+};
+
+/// One side of a copy.
+enum class CopySide : std::uint8_t {
+    Host,     ///< an address of the host
+    Device,   ///< an address of a device
+    Unified,  ///< either (cuMemcpy, CU_MEMORYTYPE_UNIFIED)
+    Array     ///< a CUDA array; the address is ignored
+};
+
+/// A copy of any shape. A 2D or 3D copy names, per side, the smallest range that holds all its
+/// rows.
+struct CopyRequest {
+    CopySide dst_side = CopySide::Unified;
+    CopySide src_side = CopySide::Unified;
+    std::uint64_t dst = 0;      ///< first byte touched
+    std::uint64_t src = 0;      ///< first byte touched
+    std::size_t dst_bytes = 0;  ///< length of the range from dst
+    std::size_t src_bytes = 0;  ///< length of the range from src
+    bool contiguous = true;     ///< 1D: dst_bytes == src_bytes == the bytes copied
+    bool async = false;         ///< an ...Async call: the host may go on before it is done
+    CUstream stream =
+        nullptr;  ///< CU_STREAM_LEGACY (or PER_THREAD for _ptds) where the call has none
+};
+
+/// A memset of any shape; `bytes` spans all rows.
+struct MemsetRequest {
+    std::uint64_t dst = 0;
+    std::size_t bytes = 0;
+    bool async = false;
+    CUstream stream = nullptr;
+};
+
+/// Says a name and how often it was seen; given by the hooks to the summary.
+using PassedThroughSink = FunctionRef<void(const char* name, std::uint64_t count)>;
+using PassedThroughSource = void (*)(PassedThroughSink);
+
+/// The engine of a process. Leaked on purpose: hooks may be called from destructors of the program.
+class Engine {
+  public:
+    /// The one engine, or null before start() and in processes that pass through.
+    static Engine* get() noexcept;
+
+    /// To be called after the first successful cuInit, once. Probes nothing yet: a device is looked
+    /// at on its first use. Returns null where libswap is off. `driver` and `config` must live for
+    /// ever.
+    static Engine* start(const Driver& driver, const Config& config) noexcept;
+
+    /// For the child of a fork: forgets the engine without touching it, so that the child passes
+    /// through.
+    static void forget() noexcept;
+
+    /// To be called when the process ends, from an exit handler that runs before the driver's own,
+    /// or not at all. Makes no driver call; writes the summary and closes the trace. Idempotent.
+    void at_exit() noexcept;
+
+    /// Where the summary finds what was seen and passed through.
+    void set_passed_through(PassedThroughSource source) noexcept;
+
+    // Memory.
+    CUresult mem_alloc(CUdeviceptr* ptr, std::size_t bytes, RealCall real) noexcept;
+    CUresult mem_free(CUdeviceptr ptr, RealCall real) noexcept;
+    CUresult mem_get_info(std::size_t* free_bytes, std::size_t* total_bytes,
+                          RealCall real) noexcept;
+    CUresult mem_get_address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr ptr,
+                                   RealCall real) noexcept;
+    CUresult pointer_get_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr,
+                                   RealCall real) noexcept;
+    CUresult pointer_get_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
+                                    CUdeviceptr ptr, RealCall real) noexcept;
+    CUresult pointer_set_attribute(const void* value, CUpointer_attribute attribute,
+                                   CUdeviceptr ptr, RealCall real) noexcept;
+    /// After a real allocation that is not ours (pitched, stream-ordered, managed): counted against
+    /// the budget unless `managed`.
+    void real_allocated(CUdeviceptr ptr, std::size_t bytes, bool managed) noexcept;
+    /// After such memory was freed. Unknown pointers are ignored.
+    void real_freed(CUdeviceptr ptr) noexcept;
+
+    // Work.
+    CUresult launch(const LaunchRequest& request, RealCall real) noexcept;
+    CUresult copy(const CopyRequest& request, RealCall real) noexcept;
+    CUresult memset(const MemsetRequest& request, RealCall real) noexcept;
+    /// Any other call that names memory which the device will use in a way we cannot follow later
+    /// (a texture, a graph node's parameters, an export to another process or device): the buffers
+    /// stay resident for good before `real` is made. `bytes` may be 0 for "the buffer that holds
+    /// it".
+    CUresult use_for_good(const std::uint64_t* addresses, std::size_t count,
+                          RealCall real) noexcept;
+    /// As use_for_good() for a kernel node's parameters (`stream` is not used).
+    CUresult node_for_good(const LaunchRequest& request, RealCall real) noexcept;
+
+    // Streams and events.
+    void stream_created(CUstream stream) noexcept;
+    CUresult stream_destroy(CUstream stream, RealCall real) noexcept;
+    CUresult event_record(CUevent event, CUstream stream, RealCall real) noexcept;
+    CUresult stream_wait_event(CUstream stream, CUevent event, RealCall real) noexcept;
+    CUresult event_destroy(CUevent event, RealCall real) noexcept;
+    CUresult stream_synchronize(CUstream stream, RealCall real) noexcept;
+    CUresult context_synchronize(RealCall real) noexcept;
+
+    // Capture and graphs.
+    CUresult begin_capture(CUstream stream, RealCall real) noexcept;
+    CUresult end_capture(CUstream stream, RealCall real) noexcept;
+    CUresult graph_launch(CUgraphExec graph, CUstream stream, RealCall real) noexcept;
+
+    // Contexts, devices, modules.
+    CUresult context_destroy(CUcontext context, RealCall real) noexcept;
+    /// cuDevicePrimaryCtxReset, and cuDevicePrimaryCtxRelease (which may be the last one).
+    CUresult primary_reset(CUdevice device, RealCall real) noexcept;
+    CUresult primary_release(CUdevice device, RealCall real) noexcept;
+    /// cuModuleUnload, cuLibraryUnload: what is cached about functions is forgotten.
+    CUresult module_unload(RealCall real) noexcept;
+    /// After cuModuleGetGlobal or cuLibraryGetGlobal gave an address.
+    void module_global(CUdeviceptr ptr, std::size_t bytes) noexcept;
+
+    // Leaving the process.
+    CUresult ipc_get_mem_handle(CUipcMemHandle* handle, CUdeviceptr ptr, RealCall real) noexcept;
+    /// cuMemGetHandleForAddressRange, cuMulticastBindAddr and the like: resident for good, then
+    /// real.
+    CUresult export_range(CUdeviceptr ptr, std::size_t bytes, RealCall real) noexcept;
+
+  private:
+    struct Impl;
+    explicit Engine(Impl* impl) noexcept : impl_(impl) {}
+    Impl* impl_;
+};
+
+}  // namespace libswap
