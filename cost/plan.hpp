@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cost/workload.hpp"
+
+namespace libswap::cost {
+
+inline constexpr std::uint64_t kWholeTensor = UINT64_MAX;
+
+/// What libswap-plan/1 calls out, copy, drop and in.
+enum class ActionKind : std::uint8_t {
+    Out,   ///< copy to the host once `op` has ended, then release the memory
+    Copy,  ///< copy to the host once `op` has ended, and keep it
+    Drop,  ///< release once `op` has ended: the host has the content already
+    In,    ///< fetch; may begin once `op` is next
+};
+
+struct Action {
+    ActionKind kind = ActionKind::Out;
+    TensorIndex tensor = 0;
+    OpIndex op = 0;
+    std::uint64_t bytes = kWholeTensor;  ///< a part, or kWholeTensor
+};
+
+/// Actions in issue order; repeats every iteration.
+struct Plan {
+    std::vector<Action> actions;
+};
+
+}  // namespace libswap::cost

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <tl/expected.hpp>
+
+#include "cost/machine.hpp"
+#include "cost/plan.hpp"
+#include "cost/replay.hpp"
+#include "cost/workload.hpp"
+
+namespace libswap::cost {
+
+struct PlanRequest {
+    std::uint64_t budget_bytes = 0;               ///< for tensors and workspace of the iteration
+    std::uint64_t host_limit_bytes = UINT64_MAX;  ///< for host copies, persistent ones included
+    /// Move whole tensors only. For the engine, where each tensor is a block.
+    bool whole_tensors = false;
+    /// Parts of tensors are multiples of this (the last part excepted). Ignored with whole_tensors.
+    std::uint64_t part_bytes = 1;
+    /// Tensors smaller than this stay on the device while budget allows.
+    std::uint64_t min_tensor_bytes = 0;
+};
+
+/// Why there is no plan.
+struct PlanError {
+    enum class Reason { OperationTooBig, HostTooSmall, NoOperations };
+    Reason reason = Reason::NoOperations;
+    OpIndex op = 0;                ///< the operation that does not fit
+    std::uint64_t need_bytes = 0;  ///< what it, or the host side, needs
+    std::string message;           ///< one line
+};
+
+struct PlanResult {
+    Plan plan;  ///< empty: everything fits
+    ReplayResult predicted;
+    double compute_us = 0;         ///< the iteration with memory without limit
+    std::uint64_t peak_bytes = 0;  ///< of the workload
+    std::uint64_t host_bytes = 0;  ///< host copies that the plan needs at once
+};
+
+/// Chooses what leaves in which gap, when it goes and when it comes back. Deterministic.
+/// @thread any; takes milliseconds to a tenth of a second
+tl::expected<PlanResult, PlanError> make_plan(const Workload& workload, const Machine& machine,
+                                              const PlanRequest& request);
+
+}  // namespace libswap::cost

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// Turns a plan into what to do at each operation.
+//
+// A plan speaks of tensors and of operations of one iteration; the engine has blocks, which are
+// other ones each iteration where buffers are freed and allocated again. The executor keeps, per
+// tensor, the block that filled one of its operand slots last (see cost/iteration.hpp), and names
+// that block when an action is due. The engine still checks that the block lives and what state it
+// is in: every command is a hint, and may name a block that was freed.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "cost/iteration.hpp"
+#include "cost/plan.hpp"
+#include "runtime/learner.hpp"
+
+namespace libswap {
+
+/// Something to do with a block once operation `after_serial` (Step::serial) and all before it have
+/// completed on the device.
+struct SwapCommand {
+    enum class Kind : std::uint8_t {
+        Evict,  ///< copy to the host if that is not up to date, then release
+        Copy,   ///< copy to the host in advance, keep
+        Fetch,
+    };
+    Kind kind = Kind::Evict;
+    std::uint32_t run = 0;  ///< void once PlanExecutor::run() is another
+    std::uint64_t block = 0;
+    std::uint64_t after_serial = 0;  ///< may lie ahead of what has been issued
+    std::uint32_t op = 0;            ///< position in the plan's iteration, for the log
+};
+
+/// @thread one at a time: the caller serialises (with the Learner)
+class PlanExecutor {
+  public:
+    struct Options {
+        /// Fetches are given out this many operations before the one they are due at, so that the
+        /// worker has them when the host thread waits.
+        std::uint32_t hand_out_ahead = 8;
+        /// Fetches may begin this many operations earlier than planned, to cover the time that the
+        /// worker takes to notice.
+        std::uint32_t lead_ops = 0;
+    };
+
+    /// Takes a plan for a loop, and forgets the one before. The plan must move whole tensors, and
+    /// `iteration` must be the one it was made for. Allocates; begins at the next step of the loop.
+    tl::expected<void, std::string> install(LoopId loop, std::size_t period,
+                                            cost::Iteration iteration, const cost::Plan& plan);
+    void clear();
+
+    /// The same operation that Learner::observe has just seen, before it is issued. What is
+    /// returned is valid until the next call, in the order to act in, and empty while the program
+    /// is not in the plan's loop. At the first operation after a break, it also evicts what the
+    /// plan has absent at this point. Allocates nothing.
+    std::span<const SwapCommand> step(const Step& step,
+                                      std::span<const cost::TracedOperand> operands);
+
+    bool installed() const { return loop_ != kNoLoop; }
+    /// The plan is being followed.
+    bool active() const { return active_; }
+    /// Changes whenever commands given out before are void: on install, clear and each mismatch.
+    std::uint32_t run() const { return run_; }
+    /// Operations that the plan covered, and times it was dropped because one did not match.
+    std::uint64_t covered_ops() const { return covered_ops_; }
+    std::uint64_t dropped() const { return dropped_; }
+
+    Options options;
+
+  private:
+    struct Due {
+        SwapCommand::Kind kind = SwapCommand::Kind::Evict;
+        cost::TensorIndex tensor = 0;
+        std::uint32_t due_op = 0;  ///< of a fetch: the operation it is due at
+    };
+    /// What is handed out at each operation of the plan: one array, cut by `ends`.
+    struct Schedule {
+        std::vector<Due> due;
+        std::vector<std::uint32_t> ends;
+        std::span<const Due> at(std::uint32_t op) const;
+    };
+
+    void emit(const Due& due, std::uint64_t after_serial, std::uint32_t op);
+    void hand_out(const Step& step, std::uint32_t op);
+    void catch_up(const Step& step, std::uint32_t op);
+
+    LoopId loop_ = kNoLoop;
+    std::uint32_t period_ = 0;
+    cost::Iteration iteration_;
+    Schedule fetches_;                  ///< by the operation at which they are handed out
+    Schedule evictions_;                ///< by the operation they follow
+    std::vector<std::uint64_t> live_;   ///< block of each tensor, 0: not known
+    std::vector<std::uint8_t> absent_;  ///< scratch of catch_up, one per tensor
+    std::vector<SwapCommand> commands_;
+    bool active_ = false;
+    std::uint32_t run_ = 0;
+    std::uint64_t covered_ops_ = 0;
+    std::uint64_t dropped_ = 0;
+};
+
+}  // namespace libswap
