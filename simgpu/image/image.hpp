@@ -13,6 +13,10 @@
 
 #include <tl/expected.hpp>
 
+namespace simgpu::ptx {
+struct Module;
+}
+
 /// What programs bring: fat binaries, cubins and PTX, read as the driver would read them.
 ///
 /// Images come without a size. Only what their own headers claim is touched, and each inner size is
@@ -40,7 +44,6 @@ struct KernelInfo {
     std::uint32_t parameter_bytes = 0;
     std::uint32_t static_shared_bytes = 0;
     std::uint32_t local_bytes = 0;
-    std::uint32_t constant_bytes = 0;
     std::uint32_t registers = 32;
     /// Largest block that the image allows (.maxntid or its cubin record), 0 where it says nothing.
     std::uint32_t max_threads = 0;
@@ -59,6 +62,7 @@ struct VariableInfo {
     std::uint64_t bytes = 0;
     std::uint64_t alignment = 1;
     bool constant = false;
+    bool managed = false;
     /// Initial bytes; where shorter than `bytes` (or empty) the rest is zero.
     std::vector<std::byte> initial;
     std::vector<Relocation> relocations;
@@ -72,10 +76,11 @@ struct Contents {
     Form form = Form::Ptx;
     /// Architecture the code was made for, as in sm_80: 80.
     std::uint32_t architecture = 0;
-    /// PTX texts, each whole (a device-linked program has one per translation unit); empty for a
+    /// One PTX text (those of a device-linked program's translation units are joined); empty for a
     /// cubin.
-    std::vector<std::string> ptx;
-    /// From the cubin: empty where there is PTX, whose parser knows them better.
+    std::string ptx;
+    /// The text parsed; null for a cubin. Its kernels and globals are those below, in their order.
+    std::shared_ptr<const ::simgpu::ptx::Module> module;
     std::vector<KernelInfo> kernels;
     std::vector<VariableInfo> variables;
 
