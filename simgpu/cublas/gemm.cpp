@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// Matrix products: one by one, in strided batches, in batches by tables of addresses.
+
+#include <algorithm>
+#include <type_traits>
+
+#include "simgpu/cublas/api.hpp"
+#include "simgpu/cublas/handle.hpp"
+#include "simgpu/cublas/log.hpp"
+
+namespace libswap::simgpu::cublas {
+namespace {
+
+struct Shape {
+    cublasOperation_t transa;
+    cublasOperation_t transb;
+    std::int64_t m;
+    std::int64_t n;
+    std::int64_t k;
+    std::int64_t lda;
+    std::int64_t ldb;
+    std::int64_t ldc;
+    std::int64_t batch = 1;
+};
+
+bool is_operation(cublasOperation_t operation) {
+    return operation == CUBLAS_OP_N || operation == CUBLAS_OP_T || operation == CUBLAS_OP_C;
+}
+
+bool is_valid(const Shape& s) {
+    if (!is_operation(s.transa) || !is_operation(s.transb)) {
+        return false;
+    }
+    if (s.m < 0 || s.n < 0 || s.k < 0 || s.batch < 0) {
+        return false;
+    }
+    const std::int64_t a_rows = s.transa == CUBLAS_OP_N ? s.m : s.k;
+    const std::int64_t b_rows = s.transb == CUBLAS_OP_N ? s.k : s.n;
+    return s.lda >= std::max<std::int64_t>(1, a_rows) &&
+           s.ldb >= std::max<std::int64_t>(1, b_rows) && s.ldc >= std::max<std::int64_t>(1, s.m);
+}
+
+std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+
+/// What the entries below have in common. `strides` in elements; with `tables` the matrices are
+/// addresses of tables of addresses.
+template <typename T>
+cublasStatus_t gemm(cublasHandle_t handle, const Shape& s, const T* alpha, const void* a,
+                    std::int64_t stride_a, const void* b, std::int64_t stride_b, const T* beta,
+                    const void* c, std::int64_t stride_c, bool tables = false) {
+    if (handle == nullptr) {
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    if (!is_valid(s)) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (s.m == 0 || s.n == 0 || s.batch == 0) {
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    if (alpha == nullptr || beta == nullptr || c == nullptr) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    ensure_context(*handle);
+    const GemmParams params{.a = address(a),
+                            .b = address(b),
+                            .c = address(c),
+                            .workspace = workspace(*handle),
+                            .alpha = scalar(*handle, alpha),
+                            .beta = scalar(*handle, beta),
+                            .m = s.m,
+                            .n = s.n,
+                            .k = s.k,
+                            .lda = s.lda,
+                            .ldb = s.ldb,
+                            .ldc = s.ldc,
+                            .stride_a = stride_a,
+                            .stride_b = stride_b,
+                            .stride_c = stride_c,
+                            .batch = s.batch,
+                            .transpose_a = s.transa != CUBLAS_OP_N,
+                            .transpose_b = s.transb != CUBLAS_OP_N,
+                            .tables = tables,
+                            .element = std::is_same_v<T, float> ? Element::Float : Element::Double};
+    return status_of(launch(params, handle->stream));
+}
+
+/// The element type of an Ex call whose matrices and arithmetic agree, as T's tag; others are not
+/// built.
+template <typename Call>
+cublasStatus_t by_type(const char* name, cudaDataType a, cudaDataType b, cudaDataType c,
+                       cublasComputeType_t compute, Call call) {
+    const bool f32 =
+        compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
+        compute == CUBLAS_COMPUTE_32F_FAST_16F || compute == CUBLAS_COMPUTE_32F_FAST_16BF ||
+        compute == CUBLAS_COMPUTE_32F_FAST_TF32 || compute == CUBLAS_COMPUTE_32F_EMULATED_16BFX9;
+    if (f32 && a == CUDA_R_32F && b == CUDA_R_32F && c == CUDA_R_32F) {
+        return call(static_cast<const float*>(nullptr));
+    }
+    const bool f64 = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
+    if (f64 && a == CUDA_R_64F && b == CUDA_R_64F && c == CUDA_R_64F) {
+        return call(static_cast<const double*>(nullptr));
+    }
+    return static_cast<cublasStatus_t>(unbuilt(name));
+}
+
+}  // namespace
+}  // namespace libswap::simgpu::cublas
+
+using namespace libswap::simgpu::cublas;  // NOLINT: the C ABI's bodies below are one-liners
+
+// Each entry exists twice, its counts and leading dimensions as int and, under the name with _64,
+// as int64_t.
+#define SIMGPU_CUBLAS_GEMM(T, name, suffix, Int)                                                   \
+    cublasStatus_t name##_v2##suffix(cublasHandle_t handle, cublasOperation_t transa,              \
+                                     cublasOperation_t transb, Int m, Int n, Int k,                \
+                                     const T* alpha, const T* A, Int lda, const T* B, Int ldb,     \
+                                     const T* beta, T* C, Int ldc) {                               \
+        return gemm(handle, {transa, transb, m, n, k, lda, ldb, ldc}, alpha, A, 0, B, 0, beta, C,  \
+                    0);                                                                            \
+    }                                                                                              \
+    cublasStatus_t name##StridedBatched##suffix(                                                   \
+        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, Int m, Int n,   \
+        Int k, const T* alpha, const T* A, Int lda, long long strideA, const T* B, Int ldb,        \
+        long long strideB, const T* beta, T* C, Int ldc, long long strideC, Int batchCount) {      \
+        return gemm(handle, {transa, transb, m, n, k, lda, ldb, ldc, batchCount}, alpha, A,        \
+                    strideA, B, strideB, beta, C, strideC);                                        \
+    }                                                                                              \
+    cublasStatus_t name##Batched##suffix(                                                          \
+        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, Int m, Int n,   \
+        Int k, const T* alpha, const T* const Aarray[], Int lda, const T* const Barray[], Int ldb, \
+        const T* beta, T* const Carray[], Int ldc, Int batchCount) {                               \
+        return gemm(handle, {transa, transb, m, n, k, lda, ldb, ldc, batchCount}, alpha, Aarray,   \
+                    0, Barray, 0, beta, Carray, 0, true);                                          \
+    }
+
+#define SIMGPU_CUBLAS_GEMM_EX(suffix, Int)                                                         \
+    cublasStatus_t cublasGemmEx##suffix(                                                           \
+        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, Int m, Int n,   \
+        Int k, const void* alpha, const void* A, cudaDataType Atype, Int lda, const void* B,       \
+        cudaDataType Btype, Int ldb, const void* beta, void* C, cudaDataType Ctype, Int ldc,       \
+        cublasComputeType_t computeType, cublasGemmAlgo_t) {                                       \
+        return by_type("cublasGemmEx" #suffix " of these types", Atype, Btype, Ctype, computeType, \
+                       [&]<typename T>(const T*) {                                                 \
+                           return gemm(handle, {transa, transb, m, n, k, lda, ldb, ldc},           \
+                                       static_cast<const T*>(alpha), A, 0, B, 0,                   \
+                                       static_cast<const T*>(beta), C, 0);                         \
+                       });                                                                         \
+    }                                                                                              \
+    cublasStatus_t cublasGemmStridedBatchedEx##suffix(                                             \
+        cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, Int m, Int n,   \
+        Int k, const void* alpha, const void* A, cudaDataType Atype, Int lda, long long strideA,   \
+        const void* B, cudaDataType Btype, Int ldb, long long strideB, const void* beta, void* C,  \
+        cudaDataType Ctype, Int ldc, long long strideC, Int batchCount,                            \
+        cublasComputeType_t computeType, cublasGemmAlgo_t) {                                       \
+        return by_type("cublasGemmStridedBatchedEx" #suffix " of these types", Atype, Btype,       \
+                       Ctype, computeType, [&]<typename T>(const T*) {                             \
+                           return gemm(handle,                                                     \
+                                       {transa, transb, m, n, k, lda, ldb, ldc, batchCount},       \
+                                       static_cast<const T*>(alpha), A, strideA, B, strideB,       \
+                                       static_cast<const T*>(beta), C, strideC);                   \
+                       });                                                                         \
+    }
+
+extern "C" {
+SIMGPU_CUBLAS_GEMM(float, cublasSgemm, , int)
+SIMGPU_CUBLAS_GEMM(float, cublasSgemm, _64, std::int64_t)
+SIMGPU_CUBLAS_GEMM(double, cublasDgemm, , int)
+SIMGPU_CUBLAS_GEMM(double, cublasDgemm, _64, std::int64_t)
+SIMGPU_CUBLAS_GEMM_EX(, int)
+SIMGPU_CUBLAS_GEMM_EX(_64, std::int64_t)
+}
