@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cost/workload.hpp"
+
+namespace libswap::cost {
+
+/// A tensor lies idle between two uses, after operation `from` until operation `to`. Operations of
+/// the next iteration count on past the end, so from < op_count <= to where a gap spans it.
+struct Gap {
+    TensorIndex tensor = 0;
+    OpIndex from = 0;
+    OpIndex to = 0;
+    /// Gaps between two writes share their content: what one copied out, later ones drop for
+    /// nothing.
+    std::uint32_t content = 0;
+};
+
+/// The gaps of an iteration in its steady state, and the memory it takes with none of them used.
+struct GapTable {
+    /// Those of one content are neighbours, in the order they come after the write.
+    std::vector<Gap> gaps;
+    /// Per content: the host has it from the start, as nothing in the iteration writes it.
+    std::vector<bool> always_clean;
+    std::uint32_t content_count = 0;
+    std::vector<std::uint64_t> live_bytes;  ///< while each operation runs, workspace included
+};
+
+/// Gaps of at least one whole operation, of tensors of at least `min_bytes`.
+GapTable find_gaps(const Workload& workload, std::uint64_t min_bytes);
+
+}  // namespace libswap::cost

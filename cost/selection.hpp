@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "cost/gaps.hpp"
+#include "cost/machine.hpp"
+#include "cost/workload.hpp"
+
+namespace libswap::cost {
+
+struct SelectionOptions {
+    std::uint64_t budget_bytes = 0;
+    std::uint64_t host_limit_bytes = UINT64_MAX;
+    bool whole_tensors = false;
+    std::uint64_t part_bytes = 1;
+    /// How much more a long relief counts than a cheap one: relief^weight / link time.
+    double relief_weight = 1;
+};
+
+/// Where a selection failed: memory of this operation could not be brought under the budget.
+struct SelectionError {
+    OpIndex op = 0;
+    std::uint64_t over_bytes = 0;
+    bool host_full = false;
+};
+
+/// Bytes that leave, per gap, so that with every fetch at its use memory fits the budget. Takes
+/// where memory is most over budget the gap that relieves most for the link time it costs.
+tl::expected<std::vector<std::uint64_t>, SelectionError> select_gaps(
+    const Workload& workload, const Machine& machine, const GapTable& table,
+    std::span<const double> op_start_us, const SelectionOptions& options);
+
+}  // namespace libswap::cost
