@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cost/planner.hpp"
+#include "cost/replay.hpp"
+#include "tools/commands.hpp"
+#include "tools/files.hpp"
+#include "tools/formats.hpp"
+
+namespace libswap::tools {
+
+namespace {
+
+struct PlanArguments {
+    std::string workload;
+    std::string budget = "60%";
+    std::string host_limit;
+    std::string machine = "pcie4-a100";
+    std::string output;
+    std::string check;
+    bool whole_tensors = false;
+    bool json = false;
+};
+
+tl::expected<cost::Workload, std::string> load_workload(const std::string& path) {
+    const auto text = read_file(path);
+    if (!text) return tl::unexpected(text.error());
+    auto workload = parse_workload(*text);
+    if (!workload) return tl::unexpected(fmt::format("{}: {}", path, workload.error()));
+    if (workload->op_count() == 0) {
+        return tl::unexpected(fmt::format("{}: the workload has no operations", path));
+    }
+    return workload;
+}
+
+/// The figures, in the order they are shown.
+nlohmann::ordered_json figures(const cost::PlanResult& result, const cost::Workload& workload,
+                               std::uint64_t budget_bytes, const std::string& machine) {
+    return {{"machine", machine},
+            {"operations", workload.op_count()},
+            {"peak_bytes", result.peak_bytes},
+            {"budget_bytes", budget_bytes},
+            {"host_bytes", result.host_bytes},
+            {"iteration_us", result.predicted.iteration_us},
+            {"compute_us", result.compute_us},
+            {"slowdown", result.predicted.iteration_us / result.compute_us},
+            {"d2h_bytes", result.predicted.to_host_bytes},
+            {"h2d_bytes", result.predicted.to_device_bytes},
+            {"peak_used_bytes", result.predicted.peak_used_bytes},
+            {"actions", result.plan.actions.size()}};
+}
+
+void print_figures(const nlohmann::ordered_json& f) {
+    const auto line = [](const char* what, const std::string& value) {
+        fmt::print("{:<12}{}\n", what, value);
+    };
+    const double peak = f["peak_bytes"];
+    const double budget = f["budget_bytes"];
+    const double time_us = f["iteration_us"];
+    const double compute_us = f["compute_us"];
+    line("machine", f["machine"].get<std::string>());
+    line("operations", fmt::format("{}", f["operations"].get<std::size_t>()));
+    line("peak", format_bytes(peak));
+    line("budget",
+         fmt::format("{} ({:.1f}% of the peak)", format_bytes(budget), 100 * budget / peak));
+    line("host", format_bytes(f["host_bytes"]));
+    line("time", fmt::format("{:.3f} ms", time_us / 1e3));
+    line("ideal", fmt::format("{:.3f} ms", compute_us / 1e3));
+    line("slowdown", fmt::format("{:.3f}", f["slowdown"].get<double>()));
+    line("stalled", fmt::format("{:.3f} ms", (time_us - compute_us) / 1e3));
+    line("out", fmt::format("{} per iteration", format_bytes(f["d2h_bytes"])));
+    line("in", fmt::format("{} per iteration", format_bytes(f["h2d_bytes"])));
+    line("actions", fmt::format("{}", f["actions"].get<std::size_t>()));
+}
+
+/// A plan from elsewhere, replayed instead of made.
+tl::expected<cost::PlanResult, std::string> check_plan(const PlanArguments& args,
+                                                       const cost::Workload& workload,
+                                                       const cost::Machine& machine,
+                                                       std::uint64_t budget_bytes) {
+    const auto text = read_file(args.check);
+    if (!text) return tl::unexpected(text.error());
+    auto plan = parse_plan(*text, workload);
+    if (!plan) return tl::unexpected(fmt::format("{}: {}", args.check, plan.error()));
+    auto replayed = cost::replay(workload, machine, budget_bytes, *plan);
+    if (!replayed) {
+        return tl::unexpected(fmt::format("{}: {}", args.check, replayed.error().message));
+    }
+    cost::PlanResult result;
+    result.plan = std::move(*plan);
+    result.predicted = std::move(*replayed);
+    result.compute_us = workload.compute_us();
+    result.peak_bytes = workload.peak_bytes();
+    result.host_bytes = result.predicted.host_bytes;
+    return result;
+}
+
+tl::expected<cost::PlanResult, std::string> make_plan(const PlanArguments& args,
+                                                      const cost::Workload& workload,
+                                                      const cost::Machine& machine,
+                                                      std::uint64_t budget_bytes) {
+    cost::PlanRequest request;
+    request.budget_bytes = budget_bytes;
+    request.whole_tensors = args.whole_tensors;
+    if (!args.host_limit.empty()) {
+        const auto limit = parse_budget(args.host_limit, workload.peak_bytes());
+        if (!limit) return tl::unexpected(limit.error());
+        request.host_limit_bytes = *limit;
+    }
+    auto result = cost::make_plan(workload, machine, request);
+    if (!result) return tl::unexpected(result.error().message);
+    return std::move(*result);
+}
+
+int run_plan(const PlanArguments& args) {
+    const auto workload = load_workload(args.workload);
+    if (!workload) return fail(workload.error());
+    const auto machine = load_machine(args.machine);
+    if (!machine) return fail(machine.error());
+    const auto budget = parse_budget(args.budget, workload->peak_bytes());
+    if (!budget) return fail(budget.error());
+    const auto result = args.check.empty() ? make_plan(args, *workload, *machine, *budget)
+                                           : check_plan(args, *workload, *machine, *budget);
+    if (!result) return fail(result.error());
+    if (!args.output.empty()) {
+        const auto written = write_file(args.output, format_plan(result->plan, *workload));
+        if (!written) return fail(written.error());
+    }
+    const auto f = figures(*result, *workload, *budget, machine->name);
+    if (args.json) {
+        fmt::print("{}\n", f.dump());
+    } else {
+        print_figures(f);
+    }
+    return 0;
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, int& exit_status) {
+    auto args = std::make_shared<PlanArguments>();
+    CLI::App* command =
+        app.add_subcommand("plan", "Plan the swapping of a workload and predict its time");
+    command->add_option("workload", args->workload, "libswap-workload/1 file, .gz or plain")
+        ->required();
+    command->add_option("--budget", args->budget, "device memory: 8GiB, or 60% of the peak")
+        ->capture_default_str();
+    command->add_option("--host-limit", args->host_limit, "memory for host copies (no limit)");
+    command->add_option("--machine", args->machine, "a known machine's name, or a machine file")
+        ->capture_default_str();
+    command->add_option("-o,--output", args->output, "write the plan (libswap-plan/1) here");
+    command->add_option("--check", args->check, "replay this plan instead of making one");
+    command->add_flag("--whole-tensors", args->whole_tensors, "move no parts of tensors");
+    command->add_flag("--json", args->json, "the figures as one JSON object");
+    command->callback([args, &exit_status] { exit_status = run_plan(*args); });
+}
+
+}  // namespace libswap::tools

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include <cstdio>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "tools/commands.hpp"
+
+namespace libswap::tools {
+
+int fail(const std::string& text) {
+    fmt::print(stderr, "swapctl: {}\n", text);
+    return 1;
+}
+
+}  // namespace libswap::tools
+
+int main(int argc, char** argv) {
+    CLI::App app("Plans, runs and explains GPU memory swapping with libswap.", "swapctl");
+    app.set_version_flag("--version", "swapctl " LIBSWAP_VERSION);
+    app.require_subcommand(1);
+    int exit_status = 0;
+    libswap::tools::add_plan_command(app, exit_status);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+        libswap::tools::fail(e.what());
+        return 2;
+    } catch (const std::exception& e) {
+        return libswap::tools::fail(e.what());
+    }
+    return exit_status;
+}
