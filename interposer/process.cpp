@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "interposer/hook_call.hpp"
+
+#include "interposer/process.hpp"
+
+#include "interposer/version.hpp"
+#include "runtime/log.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+
+namespace libswap {
+namespace {
+
+constinit std::atomic<Engine*> g_engine{nullptr};
+constinit std::atomic<bool> g_started{false};
+
+/// The child of a fork has no worker and no usable CUDA: it passes through until it calls cuInit by
+/// itself.
+void begin_again_in_child() noexcept {
+    g_engine.store(nullptr, std::memory_order_relaxed);
+    g_started.store(false, std::memory_order_relaxed);
+    reset_call_counts();
+    Engine::forget();
+}
+
+void end_process() noexcept {
+    note_process_exit();
+    if (Engine* engine = active_engine()) engine->at_exit();
+}
+
+void report_passed_through(PassedThroughSink sink) {
+    for (unsigned i = 0; i < kHookCount; ++i) {
+        const Hook hook = static_cast<Hook>(i);
+        if (hook_info(hook).is_reported && call_count(hook) != 0)
+            sink(hook_info(hook).name, call_count(hook));
+    }
+}
+
+void* look_up(const char* symbol, void*) noexcept { return driver_image().symbol(symbol); }
+
+void say_hello(const Config& settings) {
+    int version = 0;
+    driver().cuDriverGetVersion(&version);
+    LIBSWAP_LOG(Info, "version {}, driver {}.{}", kVersion, version / 1000, version % 1000 / 10);
+    for (const std::string& line : describe_config(settings)) write_log_line(LogLevel::Info, line);
+}
+
+void start() {
+    const Config& settings = config();
+    if (settings.mode == Mode::Off) {
+        LIBSWAP_LOG(Info, "version {}, LIBSWAP_MODE=off, passing through", kVersion);
+        return;
+    }
+    Driver table;
+    if (const Status loaded = load_driver(&look_up, nullptr, &table); !loaded) {
+        LIBSWAP_LOG(Warning, "the driver has no {}, passing through", loaded.error().what);
+        return;
+    }
+    set_driver(table);
+    if (log_enabled(LogLevel::Info)) say_hello(settings);
+    Engine* engine = Engine::start(driver(), settings);
+    if (!engine) return;
+    engine->set_passed_through(&report_passed_through);
+    static constinit std::atomic<bool> registered{false};
+    if (!registered.exchange(true)) {
+        pthread_atfork(nullptr, nullptr, &begin_again_in_child);
+        std::atexit(&end_process);  // runs before the driver's own handler, which cuInit has
+                                    // registered already
+    }
+    g_engine.store(engine, std::memory_order_release);
+}
+
+}  // namespace
+
+Engine* active_engine() noexcept { return g_engine.load(std::memory_order_acquire); }
+
+void start_after_init() noexcept {
+    if (g_started.exchange(true)) return;
+    settle_driver();
+    try {
+        start();
+    } catch (...) {
+        LIBSWAP_LOG(Warning, "no memory to start, passing through");
+    }
+}
+
+}  // namespace libswap
+
+extern "C" CUresult cuInit(unsigned flags) {
+    using namespace libswap;
+    const auto real = [=] { return real_function<decltype(&::cuInit)>(Hook::cuInit)(flags); };
+    const bool is_outermost = !HookScope::is_active();
+    const CUresult result = run_hook(Hook::cuInit, real, [&](Engine&) { return real(); });
+    if (result == CUDA_SUCCESS && is_outermost) start_after_init();
+    return result;
+}
