@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <optional>
 
@@ -25,12 +24,30 @@ std::string lower(std::string_view text) {
     return result;
 }
 
-/// A number that is neither negative nor endless, and what stands behind it.
+/// Decimal digits with or without a fraction, and what stands behind them. Written out because the
+/// library's own parsers follow the program's locale, or bring in libm and more constructors than
+/// all the rest of libswap.
 std::optional<double> split_number(std::string_view text, std::string_view* rest) {
     double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || !std::isfinite(number) || number < 0) return std::nullopt;
-    *rest = text.substr(static_cast<std::size_t>(end - text.data()));
+    double place = 0;  // 0 before the point, then the weight of the last digit read
+    std::size_t used = 0, digits = 0;
+    for (; used < text.size() && digits < 18; ++used) {
+        const char c = text[used];
+        if (c == '.' && place == 0) {
+            place = 1;
+            continue;
+        }
+        if (c < '0' || c > '9') break;
+        ++digits;
+        if (place == 0) {
+            number = number * 10 + (c - '0');
+        } else {
+            place /= 10;
+            number += place * (c - '0');
+        }
+    }
+    if (digits == 0) return std::nullopt;
+    *rest = text.substr(used);
     while (!rest->empty() && rest->front() == ' ') rest->remove_prefix(1);
     return number;
 }
@@ -44,14 +61,14 @@ std::optional<double> unit_bytes(std::string_view unit) {
     const std::string_view tail = std::string_view(name).substr(1);
     if (power == std::string_view::npos || !(tail.empty() || tail == "b" || tail == "ib"))
         return std::nullopt;
-    return std::ldexp(1.0, 10 * (static_cast<int>(power) + 1));
+    return static_cast<double>(std::uint64_t{1} << (10 * (power + 1)));
 }
 
 bool parse_bytes(std::string_view text, std::uint64_t* out) {
     std::string_view rest;
     const auto number = split_number(text, &rest);
     const auto unit = number ? unit_bytes(rest) : std::nullopt;
-    if (!unit || *number * *unit >= std::ldexp(1.0, 62)) return false;
+    if (!unit || *number * *unit >= static_cast<double>(std::uint64_t{1} << 62)) return false;
     *out = static_cast<std::uint64_t>(*number * *unit);
     return true;
 }
