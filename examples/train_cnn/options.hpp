@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace train_cnn {
+
+/// What the command line says; printed by --help. The defaults are what scripts/demo runs.
+struct Options {
+    int batch = 200;
+    int iterations = 12;
+    int channels = 128;
+    /// Convolutions; the last two come after the pooling.
+    int layers = 12;
+    std::uint64_t seed = 1;
+    float lr = 0.002f;
+    float momentum = 0.9f;
+    /// Activations and their gradients: allocated once, or when needed and freed when done with.
+    bool alloc_each_iteration = false;
+    std::string data;
+    /// Where to write the results as JSON, or empty.
+    std::string json;
+};
+
+/// Fills `options`. Returns -1 to go on, else the exit status, having said why.
+int parse_options(int argc, char** argv, Options& options);
+
+}  // namespace train_cnn

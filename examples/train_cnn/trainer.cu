@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include "trainer.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace train_cnn {
+namespace {
+
+constexpr float kOne = 1.0f;
+constexpr float kZero = 0.0f;
+// For cuBLAS, so that it takes no memory that is not counted.
+constexpr std::size_t kWorkspaceBytes = std::size_t{1} << 20;
+
+DeviceBuffer floats(std::size_t count) { return DeviceBuffer(count * sizeof(float)); }
+
+DeviceBuffer zeros(std::size_t count) {
+    DeviceBuffer buffer = floats(count);
+    TRAIN_CNN_CHECK(cudaMemset(buffer.floats(), 0, buffer.bytes()));
+    return buffer;
+}
+
+DeviceBuffer on_device(const std::vector<float>& values) {
+    DeviceBuffer buffer = floats(values.size());
+    TRAIN_CNN_CHECK(
+        cudaMemcpy(buffer.floats(), values.data(), buffer.bytes(), cudaMemcpyHostToDevice));
+    return buffer;
+}
+
+std::vector<float> on_host(const DeviceBuffer& buffer) {
+    std::vector<float> values(buffer.bytes() / sizeof(float));
+    TRAIN_CNN_CHECK(
+        cudaMemcpy(values.data(), buffer.floats(), buffer.bytes(), cudaMemcpyDeviceToHost));
+    return values;
+}
+
+/// 1 at the pixels of a row, else 0.
+std::vector<float> mask_of(const Layout& layout) {
+    std::vector<float> mask(layout.stride());
+    for (int column = 0; column < layout.columns(); ++column) {
+        const int rest = column % layout.image_floats();
+        const bool is_pixel =
+            rest / layout.pitch() < layout.side && rest % layout.pitch() < layout.side;
+        mask[Layout::kLead + column] = is_pixel ? 1.0f : 0.0f;
+    }
+    return mask;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Options& options) : options_(options), network_(make_network(options)) {
+    TRAIN_CNN_CHECK(cublasCreate(&blas_));
+    workspace_ = DeviceBuffer(kWorkspaceBytes);
+    TRAIN_CNN_CHECK(cublasSetWorkspace(blas_, workspace_.floats(), workspace_.bytes()));
+
+    const Weights first = first_weights(network_, options.seed);
+    int most_weights = static_cast<int>(first.classifier.size());
+    for (std::size_t i = 0; i < network_.convolutions.size(); ++i) {
+        convolutions_.push_back(upload(first.convolution[i], first.bias[i]));
+        most_weights = std::max(most_weights, convolutions_.back().weight_count);
+    }
+    classifier_ = upload(first.classifier, first.classifier_bias);
+    weight_gradient_ = floats(most_weights);
+    bias_gradient_ = floats(std::max(options.channels, kClasses));
+
+    const Layout full = output_layout(0);
+    const Layout half{full.channels, full.images, kSide / 2};
+    masks_[0] = on_device(mask_of(full));
+    masks_[1] = on_device(mask_of(half));
+    ones_ = floats(full.columns());
+    fill(full.columns(), ones_.floats(), 1.0f);
+
+    const std::size_t features = network_.features();
+    images_ = DeviceBuffer(Layout{1, options.batch, kSide}.bytes());
+    features_ = floats(features * options.batch);
+    feature_gradients_ = floats(features * options.batch);
+    logits_ = floats(static_cast<std::size_t>(kClasses) * options.batch);
+    labels_ = floats(options.batch);
+    losses_ = floats(options.batch);
+    right_ = floats(options.batch);
+    results_ = floats(2);
+    outputs_.resize(network_.convolutions.size());
+    if (!options.alloc_each_iteration) {
+        for (int i = 0; i < static_cast<int>(outputs_.size()); ++i) {
+            outputs_[i].ensure(output_layout(i).bytes());
+        }
+        pooled_.ensure(half.bytes());
+        for (DeviceBuffer& gradient : gradients_[0]) {
+            gradient.ensure(full.bytes());
+        }
+        for (DeviceBuffer& gradient : gradients_[1]) {
+            gradient.ensure(half.bytes());
+        }
+    }
+}
+
+Trainer::~Trainer() {
+    if (blas_ != nullptr) {
+        static_cast<void>(cublasDestroy(blas_));
+    }
+}
+
+Trainer::Learned Trainer::upload(const std::vector<float>& weights,
+                                 const std::vector<float>& bias) const {
+    return {static_cast<int>(weights.size()),
+            static_cast<int>(bias.size()),
+            on_device(weights),
+            zeros(weights.size()),
+            on_device(bias),
+            zeros(bias.size())};
+}
+
+Layout Trainer::output_layout(int layer) const {
+    const Convolution& convolution = network_.convolutions[layer];
+    return {convolution.outputs, options_.batch, convolution.side};
+}
+
+void Trainer::step(const Digits& digits, const std::vector<int>& batch) {
+    forward(digits, batch);
+    backward_classifier();
+    for (int i = static_cast<int>(outputs_.size()) - 1; i >= 0; --i) {
+        backward_convolution(i);
+        if (i == network_.pooled_before) {
+            backward_pool();
+        }
+    }
+}
+
+void Trainer::look(const Digits& digits, const std::vector<int>& batch) {
+    forward(digits, batch);
+    for (DeviceBuffer& output : outputs_) {
+        done(output);
+    }
+    done(pooled_);
+}
+
+void Trainer::forward(const Digits& digits, const std::vector<int>& batch) {
+    load(digits, batch);
+    for (int i = 0; i < static_cast<int>(outputs_.size()); ++i) {
+        if (i == network_.pooled_before) {
+            const Layout input = output_layout(i - 1);
+            pooled_.ensure(Layout{input.channels, input.images, input.side / 2}.bytes());
+            pool(input, outputs_[i - 1].floats(), pooled_.floats());
+        }
+        convolve(i);
+    }
+    classify();
+}
+
+void Trainer::load(const Digits& digits, const std::vector<int>& batch) {
+    const Layout layout{1, options_.batch, kSide};
+    std::vector<float> rows(layout.stride());
+    std::vector<std::int32_t> labels(batch.size());
+    for (std::size_t n = 0; n < batch.size(); ++n) {
+        const float* image = digits.image(batch[n]);
+        for (int y = 0; y < kSide; ++y) {
+            std::copy_n(
+                image + y * kSide, kSide,
+                rows.begin() + Layout::kLead + n * layout.image_floats() + y * layout.pitch());
+        }
+        labels[n] = digits.labels[batch[n]];
+    }
+    TRAIN_CNN_CHECK(
+        cudaMemcpy(images_.floats(), rows.data(), images_.bytes(), cudaMemcpyHostToDevice));
+    TRAIN_CNN_CHECK(
+        cudaMemcpy(labels_.ints(), labels.data(), labels_.bytes(), cudaMemcpyHostToDevice));
+}
+
+// A tensor of C channels is, to cuBLAS, a matrix with a column per channel.
+void Trainer::convolve(int layer) {
+    const Convolution& convolution = network_.convolutions[layer];
+    const Layout out = output_layout(layer);
+    const float* input = layer == 0                        ? images_.floats()
+                         : layer == network_.pooled_before ? pooled_.floats()
+                                                           : outputs_[layer - 1].floats();
+    outputs_[layer].ensure(out.bytes());
+    float* output = outputs_[layer].floats();
+    const float* weights = convolutions_[layer].weights.floats();
+    for (int tap = 0; tap < kTaps; ++tap) {
+        TRAIN_CNN_CHECK(cublasSgemm(
+            blas_, CUBLAS_OP_N, CUBLAS_OP_N, out.columns(), convolution.outputs, convolution.inputs,
+            &kOne, input + Layout::kLead + out.shift(tap), out.stride(),
+            weights + tap * convolution.outputs * convolution.inputs, convolution.inputs,
+            tap == 0 ? &kZero : &kOne, output + Layout::kLead, out.stride()));
+    }
+    add_bias_relu(out, output, convolutions_[layer].bias.floats(),
+                  convolution.adds_input() ? input : nullptr,
+                  masks_[convolution.side == kSide ? 0 : 1].floats());
+}
+
+void Trainer::classify() {
+    const int batch = options_.batch;
+    const int features = network_.features();
+    gather_features(output_layout(static_cast<int>(outputs_.size()) - 1), outputs_.back().floats(),
+                    features_.floats());
+    TRAIN_CNN_CHECK(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_N, batch, kClasses, features, &kOne,
+                                features_.floats(), batch, classifier_.weights.floats(), features,
+                                &kZero, logits_.floats(), batch));
+    softmax_loss(batch, logits_.floats(), classifier_.bias.floats(), labels_.ints(),
+                 losses_.floats(), right_.floats());
+    summarize(batch, losses_.floats(), right_.floats(), results_.floats());
+}
+
+void Trainer::backward_classifier() {
+    const int batch = options_.batch;
+    const int features = network_.features();
+    TRAIN_CNN_CHECK(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_T, batch, features, kClasses, &kOne,
+                                logits_.floats(), batch, classifier_.weights.floats(), features,
+                                &kZero, feature_gradients_.floats(), batch));
+    TRAIN_CNN_CHECK(cublasSgemm(blas_, CUBLAS_OP_T, CUBLAS_OP_N, features, kClasses, batch, &kOne,
+                                features_.floats(), batch, logits_.floats(), batch, &kZero,
+                                weight_gradient_.floats(), features));
+    sum_rows(kClasses, batch, logits_.floats(), batch, bias_gradient_.floats());
+    descend_layer(classifier_);
+    const Layout last = output_layout(static_cast<int>(outputs_.size()) - 1);
+    current_ = 0;
+    make_gradient(gradients_[1][current_], last);
+    scatter_features(last, feature_gradients_.floats(), gradients_[1][current_].floats());
+}
+
+void Trainer::backward_convolution(int layer) {
+    const Convolution& convolution = network_.convolutions[layer];
+    const Layout layout = output_layout(layer);
+    DeviceBuffer* pair = gradients_[convolution.side == kSide ? 0 : 1];
+    float* gradient = pair[current_].floats();
+    relu_backward(layout, gradient, outputs_[layer].floats());
+    done(outputs_[layer]);
+
+    const float* input = layer == 0                        ? images_.floats()
+                         : layer == network_.pooled_before ? pooled_.floats()
+                                                           : outputs_[layer - 1].floats();
+    Learned& learned = convolutions_[layer];
+    const int tap_weights = convolution.outputs * convolution.inputs;
+    for (int tap = 0; tap < kTaps; ++tap) {
+        TRAIN_CNN_CHECK(
+            cublasSgemm(blas_, CUBLAS_OP_T, CUBLAS_OP_N, convolution.inputs, convolution.outputs,
+                        layout.columns(), &kOne, input + Layout::kLead + layout.shift(tap),
+                        layout.stride(), gradient + Layout::kLead, layout.stride(), &kZero,
+                        weight_gradient_.floats() + tap * tap_weights, convolution.inputs));
+    }
+    sum_rows(convolution.outputs, layout.columns(), gradient + Layout::kLead, layout.stride(),
+             bias_gradient_.floats());
+
+    if (layer > 0) {
+        DeviceBuffer& next = pair[1 - current_];
+        make_gradient(next, layout);
+        if (convolution.adds_input()) {
+            TRAIN_CNN_CHECK(cublasScopy(blas_, layout.channels * layout.stride(), gradient, 1,
+                                        next.floats(), 1));
+        }
+        for (int tap = 0; tap < kTaps; ++tap) {
+            const bool first = tap == 0 && !convolution.adds_input();
+            TRAIN_CNN_CHECK(cublasSgemm(
+                blas_, CUBLAS_OP_N, CUBLAS_OP_T, layout.columns(), convolution.inputs,
+                convolution.outputs, &kOne, gradient + Layout::kLead - layout.shift(tap),
+                layout.stride(), learned.weights.floats() + tap * tap_weights, convolution.inputs,
+                first ? &kZero : &kOne, next.floats() + Layout::kLead, layout.stride()));
+        }
+    }
+    done(pair[current_]);
+    current_ = 1 - current_;
+    descend_layer(learned);
+}
+
+void Trainer::backward_pool() {
+    const Layout input = output_layout(network_.pooled_before - 1);
+    make_gradient(gradients_[0][0], input);
+    pool_backward(input, outputs_[network_.pooled_before - 1].floats(),
+                  gradients_[1][current_].floats(), gradients_[0][0].floats());
+    done(gradients_[1][current_]);
+    done(pooled_);
+    current_ = 0;
+}
+
+void Trainer::descend_layer(Learned& learned) {
+    descend(learned.weight_count, learned.weights.floats(), learned.weight_momentum.floats(),
+            weight_gradient_.floats(), options_.lr, options_.momentum);
+    descend(learned.bias_count, learned.bias.floats(), learned.bias_momentum.floats(),
+            bias_gradient_.floats(), options_.lr, options_.momentum);
+}
+
+void Trainer::sum_rows(int rows, int columns, const float* values, int stride, float* sums) {
+    TRAIN_CNN_CHECK(cublasSgemv(blas_, CUBLAS_OP_T, columns, rows, &kOne, values, stride,
+                                ones_.floats(), 1, &kZero, sums, 1));
+}
+
+void Trainer::make_gradient(DeviceBuffer& gradient, const Layout& layout) {
+    gradient.ensure(layout.bytes());
+}
+
+void Trainer::done(DeviceBuffer& buffer) {
+    if (options_.alloc_each_iteration) {
+        buffer.reset();
+    }
+}
+
+Trainer::Verdict Trainer::verdict() const {
+    const std::vector<float> results = on_host(results_);
+    return {results[0], results[1]};
+}
+
+Weights Trainer::weights() const {
+    Weights weights;
+    for (const Learned& learned : convolutions_) {
+        weights.convolution.push_back(on_host(learned.weights));
+        weights.bias.push_back(on_host(learned.bias));
+    }
+    weights.classifier = on_host(classifier_.weights);
+    weights.classifier_bias = on_host(classifier_.bias);
+    return weights;
+}
+
+}  // namespace train_cnn

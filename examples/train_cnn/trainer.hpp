@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#pragma once
+
+#include <cublas_v2.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "device.hpp"
+#include "digits.hpp"
+#include "kernels.hpp"
+#include "network.hpp"
+#include "options.hpp"
+
+namespace train_cnn {
+
+/// The network on the device. Everything is ordered on the legacy default stream.
+class Trainer {
+  public:
+    explicit Trainer(const Options& options);
+    ~Trainer();
+    Trainer(const Trainer&) = delete;
+    Trainer& operator=(const Trainer&) = delete;
+
+    /// One step on these images. Returns when all of it is submitted.
+    void step(const Digits& digits, const std::vector<int>& batch);
+
+    /// Looks at these images without learning from them.
+    void look(const Digits& digits, const std::vector<int>& batch);
+
+    /// Of the last step or look, after a wait for it: the mean loss, and how many images were
+    /// right.
+    struct Verdict {
+        float loss;
+        float right;
+    };
+    Verdict verdict() const;
+
+    Weights weights() const;
+
+  private:
+    /// What is learned of one layer.
+    struct Learned {
+        int weight_count;
+        int bias_count;
+        DeviceBuffer weights;
+        DeviceBuffer weight_momentum;
+        DeviceBuffer bias;
+        DeviceBuffer bias_momentum;
+    };
+
+    Learned upload(const std::vector<float>& weights, const std::vector<float>& bias) const;
+    Layout output_layout(int layer) const;
+    void forward(const Digits& digits, const std::vector<int>& batch);
+    void load(const Digits& digits, const std::vector<int>& batch);
+    void convolve(int layer);
+    void classify();
+    void backward_classifier();
+    void backward_convolution(int layer);
+    void backward_pool();
+    void descend_layer(Learned& learned);
+    /// sums[c] = sum of row c of a matrix of `columns` columns, rows `stride` apart.
+    void sum_rows(int rows, int columns, const float* values, int stride, float* sums);
+    void make_gradient(DeviceBuffer& gradient, const Layout& layout);
+    void done(DeviceBuffer& buffer);
+
+    Options options_;
+    Network network_;
+    cublasHandle_t blas_ = nullptr;
+    std::vector<Learned> convolutions_;
+    Learned classifier_;
+
+    /// The images, then each layer's output; `pooled_` comes between.
+    DeviceBuffer images_;
+    std::vector<DeviceBuffer> outputs_;
+    DeviceBuffer pooled_;
+    /// Of the loss by what is at hand, and by what comes next; one pair for each size of image, or
+    /// made anew for every layer with --alloc iteration.
+    DeviceBuffer gradients_[2][2];
+    int current_ = 0;
+
+    DeviceBuffer features_;
+    DeviceBuffer feature_gradients_;
+    DeviceBuffer logits_;
+    DeviceBuffer labels_;
+    DeviceBuffer losses_;
+    DeviceBuffer right_;
+    DeviceBuffer results_;
+    DeviceBuffer weight_gradient_;
+    DeviceBuffer bias_gradient_;
+    DeviceBuffer ones_;
+    DeviceBuffer masks_[2];
+    DeviceBuffer workspace_;
+};
+
+}  // namespace train_cnn
