@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -120,6 +122,9 @@ class Context {
     friend class Stream;
     explicit Context(std::shared_ptr<ContextState> state);
     std::shared_ptr<ContextState> state_;
+    std::unique_ptr<Stream> legacy_;
+    std::mutex per_thread_lock_;
+    std::map<int, std::unique_ptr<Stream>> per_thread_;  ///< By thread id.
 };
 
 struct MachineConfig {
@@ -166,6 +171,7 @@ class Machine {
     Result<void*> host_allocate(std::uint64_t bytes, unsigned flags);
     Status host_free(void* pointer);
     Status host_register(void* pointer, std::uint64_t bytes, unsigned flags);
+    Status host_unregister(void* pointer);
 
     /// Replaces the delays; false and nothing changed when the text does not parse (`error`: one
     /// line).

@@ -29,14 +29,14 @@ struct MachineProfile {
 
     double fp32_tflops = 0;
     double mem_gbps = 0;
-    double giga_instructions = 0;  ///< Thread instructions per ns, all SMs.
+    double thread_instructions_per_ns = 0;  ///< All SMs together.
     double launch_latency_us = 0;
     int sm_count = 0;
     std::uint64_t l2_bytes = 0;
     int clock_khz = 0;
 
-    double create_us = 0,
-           create_us_per_gib = 0;  ///< cuMemCreate, and the physical part of cuMemAlloc.
+    // Costs of memory calls: per call, and per GiB.
+    double create_us = 0, create_us_per_gib = 0;  ///< cuMemCreate, and cuMemAlloc.
     double map_us = 0, map_us_per_gib = 0;
     double set_access_us = 0, set_access_us_per_gib = 0;
     double unmap_us = 0, unmap_us_per_gib = 0;

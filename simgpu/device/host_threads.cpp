@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "simgpu/device/host_threads.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace simgpu {
+
+namespace {
+
+std::uint64_t read_clock(clockid_t clock) {
+    timespec t{};
+    if (clock_gettime(clock, &t) != 0) return 0;
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+           static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+/// The state letter of a thread, 'X' when it is gone.
+char state_of(pid_t tid) {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 'X';
+    char text[512];
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0) return 'X';
+    text[n] = '\0';
+    // The name in parentheses may hold anything, also parentheses.
+    const char* end = std::strrchr(text, ')');
+    return end == nullptr || end[1] == '\0' ? 'R' : end[2];
+}
+
+/// Whether a thread in this state can only go on when someone or something wakes it. Waiting for a
+/// disk or a page ('D') ends by itself soon.
+bool is_asleep(char state) { return state != 'R' && state != 'D'; }
+
+}  // namespace
+
+HostThread& HostThreads::add(pid_t tid) {
+    auto& entry = threads_[tid];
+    if (entry == nullptr) entry = std::make_unique<HostThread>();
+    entry->tid = tid;
+    return *entry;
+}
+
+void HostThreads::remove(pid_t tid) { threads_.erase(tid); }
+
+void HostThreads::reconcile(std::uint64_t now_ns) {
+    struct stat info {};
+    // The links of /proc/self/task are its threads, and two.
+    if (stat("/proc/self/task", &info) == 0 && info.st_nlink - 2 == own_.size() + threads_.size())
+        return;
+    DIR* folder = opendir("/proc/self/task");
+    if (folder == nullptr) return;
+    std::set<pid_t> present;
+    while (const dirent* entry = readdir(folder)) {
+        const pid_t tid = std::atoi(entry->d_name);
+        if (tid != 0 && own_.count(tid) == 0) present.insert(tid);
+    }
+    closedir(folder);
+    std::erase_if(threads_, [&](const auto& entry) {
+        return present.count(entry.first) == 0 && entry.second->state != HostThread::State::Blocked;
+    });
+    for (const pid_t tid : present) {
+        if (threads_.count(tid) != 0) continue;
+        auto& thread = add(tid);
+        thread.base_now_ns = now_ns;
+        thread.base_cpu_ns = cpu_ns(tid);
+    }
+}
+
+std::uint64_t HostThreads::cpu_ns(pid_t tid) {
+    // The kernel's encoding of "processor time of thread tid", as pthread_getcpuclockid makes it.
+    return read_clock(static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6u));
+}
+
+std::uint64_t HostThreads::own_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+std::uint64_t HostThreads::real_ns() { return read_clock(CLOCK_MONOTONIC); }
+
+bool HostThreads::asleep(const std::vector<pid_t>& tids) {
+    std::vector<std::uint64_t> before;
+    for (const pid_t tid : tids) before.push_back(cpu_ns(tid));
+    for (const pid_t tid : tids) {
+        if (!is_asleep(state_of(tid))) return false;
+    }
+    // One that was asleep when it was looked at may have been woken by one that was looked at
+    // later.
+    for (std::size_t i = 0; i < tids.size(); ++i) {
+        if (cpu_ns(tids[i]) != before[i]) return false;
+    }
+    return true;
+}
+
+}  // namespace simgpu
