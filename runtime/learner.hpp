@@ -9,7 +9,7 @@
 //       |              |   last. The longest that is known gives a cursor into the past; while the
 //       |              |   past goes on as the present does, the cursor moves along.
 //       |              +-- cursor at distance d for d operations: the last two stretches of d are
-//       |                  equal. That stretch is a loop.
+//       |                  equal. That stretch is a loop, if it used the same blocks both times.
 //       +-- loops known so far. On a loop, an operation has a phase; an operation that does not
 //       match
 //           ends that ("lost"), and a context that belongs to one place of a loop takes it up
@@ -30,8 +30,8 @@ using LoopId = std::uint32_t;
 inline constexpr LoopId kNoLoop = UINT32_MAX;
 
 struct LearnerLimits {
-    std::size_t max_period = std::size_t{1} << 15;    ///< operations of one iteration
-    std::size_t max_operands = std::size_t{1} << 19;  ///< operands remembered, over all operations
+    std::size_t max_period = std::size_t{1} << 14;    ///< operations of one iteration
+    std::size_t max_operands = std::size_t{1} << 17;  ///< operands remembered, over all operations
     std::size_t max_loops = 4;                        ///< the oldest unused one is forgotten
 };
 
@@ -83,6 +83,7 @@ class Learner {
         std::uint64_t workspace_bytes = 0;
         std::uint64_t operands_end = 0;
         std::uint64_t frees_end = 0;
+        std::uint64_t covered = 0;  ///< operations so far that were on a loop
         float duration_us = -1;
     };
     struct Context {
@@ -113,7 +114,10 @@ class Learner {
     bool follow_loop(std::uint64_t signature, Step& step);
     void resume_loop(Step& step);
     void lock_loop(Step& step);
+    bool uses_same_blocks(std::uint64_t period);
+    bool already_served(std::uint64_t period) const;
     Loop* find_loop(LoopId id);
+    const Loop* find_loop(LoopId id) const;
     void index_loop(const Loop& loop);
     void forget_loop(Loop& loop);
 
@@ -126,7 +130,9 @@ class Learner {
     std::vector<std::uint64_t> frees_;
     std::uint64_t frees_mask_ = 0;
     std::uint64_t frees_end_ = 0;
-    std::uint64_t next_ = 0;  ///< serial of the next operation
+    std::vector<std::uint64_t> freed_;  ///< scratch of uses_same_blocks, reserved
+    std::uint64_t recheck_at_ = 0;      ///< no loop is looked at before this operation
+    std::uint64_t next_ = 0;            ///< serial of the next operation
 
     std::array<std::vector<Context>, kOrders.size()> contexts_;
     std::array<std::uint64_t, kOrders.size()> order_powers_{};
@@ -137,6 +143,7 @@ class Learner {
     std::vector<Loop> loops_;
     std::array<std::vector<Place>, kOrders.size()> places_;
     LoopId next_loop_ = 0;
+    std::uint64_t last_period_ = 0;  ///< of the loop we were in last
     LoopId current_ = kNoLoop;
     std::uint32_t phase_ = 0;    ///< expected of the next operation
     std::uint64_t on_loop_ = 0;  ///< operations in a row that matched the current loop

@@ -11,8 +11,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tl/expected.hpp>
@@ -41,6 +43,8 @@ struct SwapCommand {
 /// @thread one at a time: the caller serialises (with the Learner)
 class PlanExecutor {
   public:
+    static constexpr std::size_t kMaxPlans = 4;
+
     struct Options {
         /// Fetches are given out this many operations before the one they are due at, so that the
         /// worker has them when the host thread waits.
@@ -50,10 +54,12 @@ class PlanExecutor {
         std::uint32_t lead_ops = 0;
     };
 
-    /// Takes a plan for a loop, and forgets the one before. The plan must move whole tensors, and
-    /// `iteration` must be the one it was made for. Allocates; begins at the next step of the loop.
+    /// Takes a plan for a loop, in place of the one it had, and keeps those of other loops (of the
+    /// oldest ones, kMaxPlans in all). The plan must move whole tensors, and `iteration` must be
+    /// the one it was made for. Allocates; begins at the next step of the loop.
     tl::expected<void, std::string> install(LoopId loop, std::size_t period,
                                             cost::Iteration iteration, const cost::Plan& plan);
+    void clear(LoopId loop);
     void clear();
 
     /// The same operation that Learner::observe has just seen, before it is issued. What is
@@ -63,9 +69,9 @@ class PlanExecutor {
     std::span<const SwapCommand> step(const Step& step,
                                       std::span<const cost::TracedOperand> operands);
 
-    bool installed() const { return loop_ != kNoLoop; }
+    bool installed() const { return !plans_.empty(); }
     /// The plan is being followed.
-    bool active() const { return active_; }
+    bool active() const { return current_ != nullptr; }
     /// Changes whenever commands given out before are void: on install, clear and each mismatch.
     std::uint32_t run() const { return run_; }
     /// Operations that the plan covered, and times it was dropped because one did not match.
@@ -78,7 +84,8 @@ class PlanExecutor {
     struct Due {
         SwapCommand::Kind kind = SwapCommand::Kind::Evict;
         cost::TensorIndex tensor = 0;
-        std::uint32_t due_op = 0;  ///< of a fetch: the operation it is due at
+        std::uint32_t due_op = 0;  ///< before which a fetch is due, after which the others are
+        std::uint32_t lead = 0;    ///< operations that a fetch may begin earlier
     };
     /// What is handed out at each operation of the plan: one array, cut by `ends`.
     struct Schedule {
@@ -87,19 +94,32 @@ class PlanExecutor {
         std::span<const Due> at(std::uint32_t op) const;
     };
 
+    struct Installed {
+        LoopId loop = kNoLoop;
+        std::uint32_t period = 0;
+        cost::Iteration iteration;
+        Schedule fetches;                  ///< by the operation at which they are handed out
+        Schedule evictions;                ///< by the operation they follow
+        std::vector<std::uint64_t> live;   ///< block of each tensor, 0: not known
+        std::vector<std::uint8_t> absent;  ///< scratch of catch_up, one per tensor
+        std::vector<Due> in_order;
+        std::uint32_t ahead = 0;  ///< most operations that a fetch is handed out ahead
+    };
+
+    static Schedule bucket(std::uint32_t period,
+                           std::vector<std::pair<std::uint32_t, Due>> entries);
+    static std::vector<Due> sorted(std::span<const std::pair<std::uint32_t, Due>> fetches,
+                                   std::span<const std::pair<std::uint32_t, Due>> evictions);
+    static std::uint64_t fetch_after(std::uint64_t serial, std::uint32_t lead);
+    Installed* find(LoopId loop);
+    void drop();
+    void cancel_eviction(std::uint64_t block, std::size_t first);
     void emit(const Due& due, std::uint64_t after_serial, std::uint32_t op);
-    void hand_out(const Step& step, std::uint32_t op);
     void catch_up(const Step& step, std::uint32_t op);
 
-    LoopId loop_ = kNoLoop;
-    std::uint32_t period_ = 0;
-    cost::Iteration iteration_;
-    Schedule fetches_;                  ///< by the operation at which they are handed out
-    Schedule evictions_;                ///< by the operation they follow
-    std::vector<std::uint64_t> live_;   ///< block of each tensor, 0: not known
-    std::vector<std::uint8_t> absent_;  ///< scratch of catch_up, one per tensor
+    std::vector<std::unique_ptr<Installed>> plans_;
+    Installed* current_ = nullptr;  ///< of the loop that the last step was in
     std::vector<SwapCommand> commands_;
-    bool active_ = false;
     std::uint32_t run_ = 0;
     std::uint64_t covered_ops_ = 0;
     std::uint64_t dropped_ = 0;

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include "runtime/learner.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace libswap {
+
+namespace {
+
+constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15ULL;  // odd: powers never become 0
+constexpr std::uint64_t kCreditPerOp = 8;
+/// A few operations that repeat are no iteration yet.
+constexpr std::uint64_t kLeastMatch = 8;
+/// A loop that others cover well is not worth having if it is this many times as long.
+constexpr std::uint64_t kLoopGrowth = 8;
+
+std::uint64_t scramble(std::uint64_t v) {
+    v ^= v >> 33;
+    v *= 0xff51afd7ed558ccdULL;
+    v ^= v >> 33;
+    v *= 0xc4ceb9fe1a85ec53ULL;
+    return v ^ (v >> 33);
+}
+
+std::uint64_t power(std::uint64_t exponent) {
+    std::uint64_t result = 1;
+    for (std::uint64_t base = kBase; exponent > 0; exponent >>= 1, base *= base) {
+        if (exponent & 1) result *= base;
+    }
+    return result;
+}
+
+std::size_t table_slot(std::uint64_t hash, std::size_t table_size) {
+    return scramble(hash) & (table_size - 1);
+}
+
+}  // namespace
+
+Learner::Learner(const LearnerLimits& limits) : limits_(limits) {
+    // Two periods for a snapshot, and what is being issued meanwhile.
+    const std::size_t ops = std::bit_ceil(2 * limits_.max_period + limits_.max_period / 2);
+    ring_.resize(ops);
+    ring_mask_ = ops - 1;
+    const std::size_t operands = std::bit_ceil(limits_.max_operands);
+    operands_.resize(operands);
+    operand_mask_ = operands - 1;
+    const std::size_t frees = ops;
+    frees_.resize(frees);
+    frees_mask_ = frees - 1;
+    freed_.reserve(frees);
+    for (std::size_t o = 0; o < kOrders.size(); ++o) {
+        contexts_[o].resize(ops);
+        places_[o].resize(std::bit_ceil(2 * limits_.max_period));
+        order_powers_[o] = power(kOrders[o]);
+    }
+    loops_.resize(limits_.max_loops);
+    for (Loop& loop : loops_) loop.signatures.reserve(limits_.max_period);
+}
+
+Step Learner::observe(std::uint64_t signature, std::span<const cost::TracedOperand> operands) {
+    Step step;
+    step.serial = next_;
+    const bool on_loop = follow_loop(signature, step);
+    const bool expected = match_ > 0 && at(cursor_).signature == signature;
+    remember(signature, operands);
+    credit_ = std::min<std::uint64_t>(credit_ + kCreditPerOp, 4 * limits_.max_period);
+    if (expected) {
+        follow_cursor();
+    } else {
+        find_cursor();
+    }
+    index_contexts();
+    if (!on_loop) resume_loop(step);
+    lock_loop(step);
+    if (current_ != kNoLoop) {
+        ++at(step.serial).covered;
+        last_period_ = find_loop(current_)->signatures.size();
+    }
+    return step;
+}
+
+void Learner::remember(std::uint64_t signature, std::span<const cost::TracedOperand> operands) {
+    Remembered& op = at(next_);
+    const std::uint64_t before = next_ == 0 ? 0 : at(next_ - 1).prefix_hash;
+    op.signature = signature;
+    op.prefix_hash = before * kBase + scramble(signature);
+    op.workspace_bytes = 0;
+    op.duration_us = -1;
+    op.covered = next_ == 0 ? 0 : at(next_ - 1).covered;
+    for (const cost::TracedOperand& operand : operands) {
+        operands_[operands_end_++ & operand_mask_] = operand;
+    }
+    op.operands_end = operands_end_;
+    op.frees_end = frees_end_;
+    ++next_;
+}
+
+/// Hash of the `order` signatures before `end`.
+std::uint64_t Learner::context_hash(std::uint64_t end, std::size_t order) const {
+    const std::uint64_t length = kOrders[order];
+    const std::uint64_t before = end == length ? 0 : at(end - length - 1).prefix_hash;
+    return at(end - 1).prefix_hash - before * order_powers_[order];
+}
+
+void Learner::follow_cursor() {
+    ++cursor_;
+    ++match_;
+}
+
+void Learner::find_cursor() {
+    match_ = 0;
+    for (std::size_t o = kOrders.size(); o-- > 0;) {
+        if (next_ < kOrders[o]) continue;
+        const std::uint64_t hash = context_hash(next_, o);
+        const Context& context = contexts_[o][table_slot(hash, contexts_[o].size())];
+        const bool remembered = context.end > 0 && next_ - context.end <= limits_.max_period;
+        if (!remembered || context.hash != hash) continue;
+        cursor_ = context.end;
+        extend_back();
+        if (match_ > 0) return;
+    }
+}
+
+/// How far back the past at the cursor equals the present. The work is paid for by operations
+/// since.
+void Learner::extend_back() {
+    const std::uint64_t distance = next_ - cursor_;
+    const std::uint64_t oldest = next_ > ring_.size() ? next_ - ring_.size() : 0;
+    while (credit_ > 0 && cursor_ - match_ > oldest && match_ < std::max(distance, kLeastMatch) &&
+           at(cursor_ - 1 - match_).signature == at(next_ - 1 - match_).signature) {
+        ++match_;
+        --credit_;
+    }
+}
+
+void Learner::index_contexts() {
+    for (std::size_t o = 0; o < kOrders.size(); ++o) {
+        if (next_ < kOrders[o]) return;
+        const std::uint64_t hash = context_hash(next_, o);
+        contexts_[o][table_slot(hash, contexts_[o].size())] = {hash, next_};
+    }
+}
+
+/// True while the operation is the one that the current loop has next.
+bool Learner::follow_loop(std::uint64_t signature, Step& step) {
+    if (current_ == kNoLoop) return false;
+    Loop* loop = find_loop(current_);
+    if (loop->signatures[phase_] == signature) {
+        step.loop = current_;
+        step.phase = phase_;
+        phase_ = phase_ + 1 == loop->signatures.size() ? 0 : phase_ + 1;
+        ++on_loop_;
+        loop->last_used = next_;
+        return true;
+    }
+    step.lost = true;
+    current_ = kNoLoop;
+    on_loop_ = 0;
+    return false;
+}
+
+/// Takes up a known loop where the last operations are found in one place of it only.
+void Learner::resume_loop(Step& step) {
+    for (std::size_t o = kOrders.size(); o-- > 0;) {
+        if (next_ < kOrders[o]) continue;
+        const std::uint64_t hash = context_hash(next_, o);
+        const Place& place = places_[o][table_slot(hash, places_[o].size())];
+        if (place.loop == kNoLoop || place.hash != hash || place.ambiguous) continue;
+        Loop* loop = find_loop(place.loop);
+        if (loop == nullptr) continue;
+        current_ = place.loop;
+        on_loop_ = 1;
+        step.loop = place.loop;
+        step.phase = place.phase;
+        step.entered = true;
+        phase_ = place.phase + 1 == loop->signatures.size() ? 0 : place.phase + 1;
+        loop->last_used = next_;
+        return;
+    }
+}
+
+/// The last operations equal those before them, a whole distance long: that is a loop, unless it is
+/// the one we are in.
+void Learner::lock_loop(Step& step) {
+    if (match_ == 0) return;
+    const std::uint64_t period = next_ - cursor_;
+    if (match_ < std::max(period, kLeastMatch) || period > limits_.max_period) return;
+    if (already_served(period) || next_ < recheck_at_) return;
+    if (!uses_same_blocks(period)) {
+        recheck_at_ = next_ + period;  // so that the check costs O(1) per operation
+        return;
+    }
+    Loop& loop = *std::min_element(loops_.begin(), loops_.end(), [](const Loop& a, const Loop& b) {
+        return a.last_used < b.last_used;
+    });
+    forget_loop(loop);
+    loop.id = next_loop_++;
+    loop.last_used = next_;
+    for (std::uint64_t s = next_ - period; s < next_; ++s) {
+        loop.signatures.push_back(at(s).signature);
+    }
+    index_loop(loop);
+    current_ = loop.id;
+    phase_ = 0;
+    on_loop_ = period;
+    step.loop = loop.id;
+    step.phase = static_cast<std::uint32_t>(period - 1);
+    step.locked = true;
+    step.entered = true;
+}
+
+/// Whether the operations of the last period named the same blocks as those of the one before, but
+/// for those freed meanwhile. The layers of a network are alike too, but have weights of their own
+/// each.
+bool Learner::uses_same_blocks(std::uint64_t period) {
+    const std::uint64_t begin = next_ - 2 * period;
+    const std::uint64_t first_free = begin == 0 ? 0 : at(begin - 1).frees_end;
+    if (next_ < 2 * period || frees_end_ - first_free > frees_.size()) return false;
+    freed_.clear();
+    for (std::uint64_t f = first_free; f < frees_end_; ++f)
+        freed_.push_back(frees_[f & frees_mask_]);
+    std::sort(freed_.begin(), freed_.end());
+    std::uint64_t same = 0;
+    std::uint64_t other = 0;
+    for (std::uint64_t s = begin; s < begin + period; ++s) {
+        const std::uint64_t a = s == 0 ? 0 : at(s - 1).operands_end;
+        const std::uint64_t b = at(s + period - 1).operands_end;
+        const std::uint64_t count =
+            std::min(at(s).operands_end - a, at(s + period).operands_end - b);
+        if (operands_end_ - a > operands_.size()) return false;
+        for (std::uint64_t k = 0; k < count; ++k) {
+            const std::uint64_t before = operands_[(a + k) & operand_mask_].block;
+            const std::uint64_t now = operands_[(b + k) & operand_mask_].block;
+            if (before == now) {
+                ++same;
+            } else if (!std::binary_search(freed_.begin(), freed_.end(), before)) {
+                ++other;
+            }
+        }
+    }
+    return same >= other;
+}
+
+/// A loop of this period would bring nothing: it is the one we are in, or that one several times
+/// over, or so long that the loops known already, which cover nearly all of it, do as well.
+bool Learner::already_served(std::uint64_t period) const {
+    const std::uint64_t current = this->period(current_);
+    if (current != 0 && (period == current || on_loop_ >= period)) return true;
+    if (current != 0 && period % current == 0 && on_loop_ >= period / 2) return true;
+    const std::uint64_t before = next_ == period ? 0 : at(next_ - period - 1).covered;
+    const std::uint64_t covered = at(next_ - 1).covered - before;
+    return period > kLoopGrowth * std::max<std::uint64_t>(1, last_period_) &&
+           covered * 8 >= period * 7;
+}
+
+Learner::Loop* Learner::find_loop(LoopId id) {
+    return const_cast<Loop*>(std::as_const(*this).find_loop(id));
+}
+
+const Learner::Loop* Learner::find_loop(LoopId id) const {
+    if (id == kNoLoop) return nullptr;
+    for (const Loop& loop : loops_) {
+        if (loop.id == id) return &loop;
+    }
+    return nullptr;
+}
+
+/// Enters every context of the loop, which goes round. Called when the last operations are the
+/// loop's second time, so the ring has them.
+void Learner::index_loop(const Loop& loop) {
+    const std::uint64_t period = loop.signatures.size();
+    for (std::size_t o = 0; o < kOrders.size(); ++o) {
+        for (std::uint64_t phase = 0; phase < period; ++phase) {
+            const std::uint64_t end = next_ - period + phase + 1;
+            const std::uint64_t oldest = next_ - 2 * period;
+            if (end < oldest + kOrders[o]) continue;
+            const std::uint64_t hash = context_hash(end, o);
+            Place& place = places_[o][table_slot(hash, places_[o].size())];
+            const bool same = place.loop == loop.id && place.hash == hash;
+            place = {hash, loop.id, static_cast<std::uint32_t>(phase), same};
+        }
+    }
+}
+
+void Learner::forget_loop(Loop& loop) {
+    loop.id = kNoLoop;
+    loop.signatures.clear();
+}
+
+void Learner::note_free(std::uint64_t block) {
+    if (next_ == 0) return;
+    frees_[frees_end_++ & frees_mask_] = block;
+    at(next_ - 1).frees_end = frees_end_;
+}
+
+void Learner::set_duration(std::uint64_t serial, double duration_us) {
+    if (serial < next_ && next_ - serial <= ring_.size()) {
+        at(serial).duration_us = static_cast<float>(duration_us);
+    }
+}
+
+void Learner::set_workspace(std::uint64_t serial, std::uint64_t bytes) {
+    if (serial < next_ && next_ - serial <= ring_.size()) at(serial).workspace_bytes = bytes;
+}
+
+std::size_t Learner::period(LoopId loop) const {
+    const Loop* known = find_loop(loop);
+    return known == nullptr ? 0 : known->signatures.size();
+}
+
+bool Learner::snapshot(cost::Trace& out) const {
+    out = {};
+    const Loop* loop = find_loop(current_);
+    if (loop == nullptr) return false;
+    const std::uint64_t period = loop->signatures.size();
+    const std::uint64_t end = next_ - phase_;  // the last whole iteration ends here
+    if (end < 2 * period || next_ - (end - 2 * period) > ring_.size()) return false;
+    const std::uint64_t begin = end - 2 * period;
+    for (std::uint64_t i = 0; i < 2 * period; ++i) {
+        if (at(begin + i).signature != loop->signatures[i % period]) return false;
+    }
+    const std::uint64_t first_operand = begin == 0 ? 0 : at(begin - 1).operands_end;
+    const std::uint64_t first_free = begin == 0 ? 0 : at(begin - 1).frees_end;
+    if (operands_end_ - first_operand > operands_.size()) return false;
+    if (frees_end_ - first_free > frees_.size()) return false;
+    out.ops.reserve(2 * period);
+    for (std::uint64_t s = begin; s < end; ++s) {
+        const Remembered& op = at(s);
+        out.ops.push_back({op.signature,
+                           op.duration_us,
+                           op.workspace_bytes,
+                           static_cast<std::uint32_t>(op.operands_end - first_operand),
+                           static_cast<std::uint32_t>(op.frees_end - first_free),
+                           {}});
+    }
+    for (std::uint64_t k = first_operand; k < at(end - 1).operands_end; ++k) {
+        out.operands.push_back(operands_[k & operand_mask_]);
+    }
+    for (std::uint64_t k = first_free; k < at(end - 1).frees_end; ++k) {
+        out.frees.push_back(frees_[k & frees_mask_]);
+    }
+    return true;
+}
+
+}  // namespace libswap

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include "runtime/plan_executor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace libswap {
+namespace {
+
+using Kind = SwapCommand::Kind;
+
+/// A program of six operations an iteration. Weights (block 1) at the ends, an activation that is
+/// allocated anew every time, written at 0 and read at 5.
+class Program {
+  public:
+    struct Issued {
+        Step step;
+        std::vector<SwapCommand> commands;
+    };
+
+    Issued issue(std::uint64_t phase) {
+        if (phase == 0) activation = ++next_block_;
+        std::vector<cost::TracedOperand> operands;
+        if (phase == 0 || phase == 5) {
+            operands = {{activation, 1 << 20, phase == 5, phase == 0}, {1, 1 << 20, true, true}};
+        } else {
+            operands = {{2, 1 << 20, true, true}};
+        }
+        const Step step = learner.observe(100 + phase, operands);
+        const auto commands = executor.step(step, operands);
+        Issued issued{step, {commands.begin(), commands.end()}};
+        if (phase == 5) learner.note_free(activation);
+        return issued;
+    }
+
+    std::map<std::uint64_t, Issued> iteration() {
+        std::map<std::uint64_t, Issued> all;
+        for (std::uint64_t phase = 0; phase < 6; ++phase) all[phase] = issue(phase);
+        return all;
+    }
+
+    /// Learns, and installs a plan that moves the activation out after 0 and in at 4.
+    void learn_and_install() {
+        for (int i = 0; i < 3; ++i) iteration();
+        cost::Trace trace;
+        ASSERT_TRUE(learner.snapshot(trace));
+        cost::Iteration it = cost::build_iteration(trace, 6);
+        ASSERT_EQ(it.origin, 0U);
+        const cost::TensorIndex t = it.slots_of(0)[0];
+        cost::Plan plan;
+        plan.actions = {{cost::ActionKind::Out, t, 0}, {cost::ActionKind::In, t, 4}};
+        const LoopId loop = 0;
+        ASSERT_TRUE(executor.install(loop, 6, std::move(it), plan));
+    }
+
+    Learner learner;
+    PlanExecutor executor;
+    std::uint64_t activation = 0;
+
+  private:
+    std::uint64_t next_block_ = 1000;
+};
+
+TEST(PlanExecutor, NamesTheBlockThatLivesInThisIteration) {
+    Program program;
+    program.learn_and_install();
+    for (int i = 0; i < 3; ++i) {
+        auto issued = program.iteration();
+        ASSERT_FALSE(issued[0].commands.empty());
+        const SwapCommand evict = issued[0].commands.back();
+        EXPECT_EQ(evict.kind, Kind::Evict);
+        EXPECT_EQ(evict.block, program.activation);
+        EXPECT_EQ(evict.after_serial, issued[0].step.serial);
+    }
+}
+
+TEST(PlanExecutor, HandsAFetchOutAheadButNotBeforeItsEviction) {
+    Program program;
+    program.learn_and_install();
+    program.iteration();
+    auto issued = program.iteration();
+    // Eight operations ahead of operation 4 is the iteration before, where the block is another.
+    ASSERT_EQ(issued[0].commands.size(), 2U);
+    const SwapCommand fetch = issued[0].commands.front();
+    EXPECT_EQ(fetch.kind, Kind::Fetch);
+    EXPECT_EQ(fetch.block, program.activation);
+    EXPECT_EQ(fetch.after_serial, issued[3].step.serial);
+    for (std::uint64_t phase = 1; phase < 6; ++phase) EXPECT_TRUE(issued[phase].commands.empty());
+}
+
+TEST(PlanExecutor, LeadLetsAFetchBeginEarlier) {
+    Program program;
+    program.executor.options.lead_ops = 2;
+    program.learn_and_install();
+    program.iteration();
+    auto issued = program.iteration();
+    ASSERT_EQ(issued[0].commands.size(), 2U);
+    EXPECT_EQ(issued[0].commands.front().after_serial, issued[1].step.serial);
+}
+
+TEST(PlanExecutor, DropsAtTheFirstMismatchAndResumesWhereTheHistoryMatches) {
+    Program program;
+    program.learn_and_install();
+    program.iteration();
+    EXPECT_TRUE(program.executor.active());
+    const std::uint32_t run = program.executor.run();
+    program.issue(0);
+    const Step odd = program.learner.observe(4711, {});
+    EXPECT_TRUE(program.executor.step(odd, {}).empty());
+    EXPECT_FALSE(program.executor.active());
+    EXPECT_NE(program.executor.run(), run);
+    EXPECT_EQ(program.executor.dropped(), 1U);
+    // Taken up in the middle, where the plan has the activation away.
+    const auto issued = program.issue(2);
+    EXPECT_TRUE(program.executor.active());
+    ASSERT_EQ(issued.commands.size(), 1U);
+    EXPECT_EQ(issued.commands[0].block, program.activation);
+    EXPECT_EQ(issued.commands[0].run, program.executor.run());
+}
+
+TEST(PlanExecutor, RefusesAPlanThatDoesNotFitTheLoop) {
+    Program program;
+    for (int i = 0; i < 3; ++i) program.iteration();
+    cost::Trace trace;
+    ASSERT_TRUE(program.learner.snapshot(trace));
+    const cost::Iteration it = cost::build_iteration(trace, 6);
+    cost::Plan part;
+    part.actions = {{cost::ActionKind::Out, 0, 0, 4096}};
+    EXPECT_FALSE(program.executor.install(0, 6, it, part));
+    cost::Plan unknown;
+    unknown.actions = {{cost::ActionKind::Out, 99, 0}};
+    EXPECT_FALSE(program.executor.install(0, 6, it, unknown));
+    EXPECT_FALSE(program.executor.install(0, 7, it, {}));
+    EXPECT_FALSE(program.executor.installed());
+}
+
+TEST(PlanExecutor, KeepsThePlansOfSeveralLoops) {
+    Program program;
+    program.learn_and_install();
+    cost::Iteration other;
+    other.workload.add_tensor({0, 4096, true});
+    other.workload.add_op(1, 0, std::vector<cost::Use>{{0, true, true}}, {});
+    other.slots = {0};
+    other.slots_end = {1};
+    other.blocks = {9};
+    ASSERT_TRUE(program.executor.install(7, 1, other, {}));
+    program.iteration();
+    EXPECT_TRUE(program.executor.active());
+    program.executor.clear(0);
+    EXPECT_FALSE(program.executor.active());
+    EXPECT_TRUE(program.executor.installed());
+}
+
+}  // namespace
+}  // namespace libswap
