@@ -47,7 +47,6 @@ class Program {
         cost::Trace trace;
         ASSERT_TRUE(learner.snapshot(trace));
         cost::Iteration it = cost::build_iteration(trace, 6);
-        ASSERT_EQ(it.origin, 0U);
         const cost::TensorIndex t = it.slots_of(0)[0];
         cost::Plan plan;
         plan.actions = {{cost::ActionKind::Out, t, 0}, {cost::ActionKind::In, t, 4}};
