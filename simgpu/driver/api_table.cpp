@@ -13,7 +13,7 @@ extern "C" {
 #undef SIMGPU_API
 }
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 
 namespace {
 
@@ -38,4 +38,4 @@ std::span<const ApiRow> rows_of_base(std::string_view base) {
     return {first, last};
 }
 
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 
 /// One enumerator per exported function, named like it.
 enum class Api : std::uint16_t {
@@ -38,4 +38,4 @@ std::span<const ApiRow> api_rows();
 /// The rows of one base name, empty if there is none. @thread any
 std::span<const ApiRow> rows_of_base(std::string_view base);
 
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver

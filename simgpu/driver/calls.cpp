@@ -16,7 +16,7 @@
 #include <mutex>
 #include <vector>
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 
 namespace {
 
@@ -30,6 +30,7 @@ struct FaultRule {
 
 constexpr std::uint32_t kExiting = 1;
 constexpr std::uint32_t kFaultsSet = 2;
+constexpr std::uint32_t kForked = 4;
 
 /// Anything but 0 sends calls the slow way.
 std::atomic<std::uint32_t> g_attention{0};
@@ -63,6 +64,7 @@ int fault_of(const ApiRow& row) {
 
 int enter_with_attention(Api api, std::uint32_t attention) noexcept {
     if ((attention & kExiting) != 0) return CUDA_ERROR_DEINITIALIZED;
+    if ((attention & kForked) != 0) return CUDA_ERROR_NOT_INITIALIZED;
     return fault_of(api_rows()[static_cast<std::size_t>(api)]);
 }
 
@@ -124,6 +126,8 @@ void reset_counts() {
 
 void deinitialise() noexcept { g_attention.fetch_or(kExiting); }
 
+void refuse_after_fork() noexcept { g_attention.fetch_or(kForked); }
+
 std::string describe_counts() {
     std::vector<std::pair<std::uint64_t, std::string_view>> used;
     for (std::size_t i = 0; i < kApiCount; ++i) {
@@ -135,8 +139,8 @@ std::string describe_counts() {
     });
     std::string text;
     for (const auto& [count, symbol] : used)
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", symbol, count);
+        text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", symbol, count);
     return text;
 }
 
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 
 /// First thing in every exported function: counts the call, and says whether it may go on: 0, or
 /// the CUresult that it must return at once (a fault on demand, or the process is exiting). Results
@@ -29,7 +29,10 @@ void reset_counts();
 /// From now on every call answers CUDA_ERROR_DEINITIALIZED.
 void deinitialise() noexcept;
 
-/// "cuMemAlloc_v2 12, cuMemFree_v2 12", most used first; empty without calls.
+/// In the child of a fork: from now on every call answers CUDA_ERROR_NOT_INITIALIZED.
+void refuse_after_fork() noexcept;
+
+/// `"cuMemAlloc_v2": 12, "cuMemFree_v2": 12`, most used first; empty without calls.
 std::string describe_counts();
 
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver

@@ -13,7 +13,7 @@
     "compile with -D__CUDA_API_VERSION_INTERNAL: this folder defines every version of a call by its own name"
 #endif
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 
 /// Which stream a NULL handle means: decided by the variant of the call.
 enum class DefaultStream { Legacy, PerThread };
@@ -30,14 +30,14 @@ CUresult guarded(Body&& body) noexcept {
     }
 }
 
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver
 
 // Definitions of exported functions. The body (the rest of the arguments) returns a CUresult and
 // sees the parameters by name; in the _PTDS and _PTSZ forms, which define both variants, also
 // `default_stream`.
 #define SIMGPU_DEFINE_(symbol, params, mode, ...)                                      \
     extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI symbol params { \
-        namespace driver = ::libswap::simgpu::driver;                                  \
+        namespace driver = ::simgpu::driver;                                           \
         if (int refused = driver::enter(driver::Api::symbol); refused != 0)            \
             return CUresult(refused);                                                  \
         [[maybe_unused]] constexpr auto default_stream = driver::DefaultStream::mode;  \

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The libswap authors
 #include "simgpu/driver/entry.hpp"
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 namespace {
 
 const char* name_of(CUresult result) {
@@ -34,7 +34,7 @@ CUresult answer(const char* found, const char** out) {
 }
 
 }  // namespace
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver
 
 SIMGPU_CALL(cuGetErrorName, (CUresult error, const char** text),
             { return driver::answer(driver::name_of(error), text); })

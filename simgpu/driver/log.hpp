@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 
 /// Writes `simgpu: text` as one line to stderr, in one write and without allocating. @thread any
 template <typename... Args>
@@ -25,4 +25,4 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
         ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(end - line.data()));
 }
 
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver

@@ -5,7 +5,7 @@
 #include "simgpu/driver/entry.hpp"
 #include "simgpu/driver/version.hpp"
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 namespace {
 
 struct Search {
@@ -44,7 +44,7 @@ CUresult get_proc_address(const char* symbol, void** pfn, int version, cuuint64_
 }
 
 }  // namespace
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver
 
 SIMGPU_CALL(cuGetProcAddress, (const char* symbol, void** pfn, int version, cuuint64_t flags),
             { return driver::get_proc_address(symbol, pfn, version, flags, nullptr); })

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 
 namespace {
 
@@ -49,18 +49,4 @@ std::optional<std::vector<RuleText>> parse_rules(std::string_view spec) {
     return rules;
 }
 
-std::optional<std::uint64_t> parse_duration_ns(std::string_view text) {
-    struct Unit {
-        std::string_view suffix;
-        std::uint64_t ns;
-    };
-    constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
-    for (const Unit& unit : kUnits) {
-        if (!text.ends_with(unit.suffix)) continue;
-        auto value = parse_number(text.substr(0, text.size() - unit.suffix.size()));
-        if (value && *value <= UINT64_MAX / unit.ns) return *value * unit.ns;
-    }
-    return std::nullopt;
-}
-
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver

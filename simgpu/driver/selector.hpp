@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 
 /// Which uses of something a rule means: the third (`3`), the third and later (`3+`), each seventh
 /// (`every7`), all (`*`).
@@ -35,7 +35,4 @@ struct RuleText {
 /// Nothing if any rule of the list is malformed. The parts point into `spec`.
 std::optional<std::vector<RuleText>> parse_rules(std::string_view spec);
 
-/// `2ms`, `100us`, `15ns`, `1s` as nanoseconds.
-std::optional<std::uint64_t> parse_duration_ns(std::string_view text);
-
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver

@@ -8,9 +8,9 @@
 
 // cuda.h stays out of this file: the bodies take no arguments, which the C ABI allows.
 extern "C" {
-#define SIMGPU_API(symbol, base, version, per_thread)                                      \
-    __attribute__((weak, visibility("default"))) int symbol() {                            \
-        return ::libswap::simgpu::driver::unbuilt(::libswap::simgpu::driver::Api::symbol); \
+#define SIMGPU_API(symbol, base, version, per_thread)                    \
+    __attribute__((weak, visibility("default"))) int symbol() {          \
+        return ::simgpu::driver::unbuilt(::simgpu::driver::Api::symbol); \
     }
 #include "simgpu/driver/api.def"
 #undef SIMGPU_API

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The libswap authors
 #pragma once
 
-namespace libswap::simgpu::driver {
+namespace simgpu::driver {
 
 /// What cuDriverGetVersion answers: the driver of CUDA 13.0.
 inline constexpr int kDriverVersion = 13000;
 
-}  // namespace libswap::simgpu::driver
+}  // namespace simgpu::driver

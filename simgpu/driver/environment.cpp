@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include "simgpu/driver/environment.hpp"
+
+#include <dlfcn.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+#include "simgpu/driver/log.hpp"
+
+namespace simgpu::driver {
+
+namespace {
+
+constexpr std::uint64_t kDefaultMemoryBytes = std::uint64_t{4} << 30;
+
+std::string_view variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+bool is_off(const char* name) {
+    std::string_view value = variable(name);
+    return value == "0" || value == "off" || value == "no" || value == "false";
+}
+
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+    int base = text.starts_with("0x") ? 16 : 10;
+    if (base == 16) text.remove_prefix(2);
+    Number value{};
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+/// Where machine profiles may lie: beside the library as built or installed, and in the source
+/// tree.
+std::vector<std::string> profile_directories() {
+    std::vector<std::string> directories;
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<void*>(&profile_directories), &info) != 0 &&
+        info.dli_fname != nullptr) {
+        auto folder = std::filesystem::path(info.dli_fname).parent_path();
+        directories.push_back(folder / "machines");
+        directories.push_back(folder.parent_path() / "machines");
+    }
+    directories.emplace_back(SIMGPU_MACHINES_DIR);
+    return directories;
+}
+
+MachineProfile read_profile() {
+    std::string_view wanted = variable("SIMGPU_MACHINE");
+    if (wanted.empty()) return default_profile();
+    auto profile = load_profile(wanted, profile_directories());
+    if (profile) return *profile;
+    say("SIMGPU_MACHINE: {}, using {}", profile.error(), default_profile().name);
+    return default_profile();
+}
+
+std::uint64_t read_memory_bytes(const MachineProfile& profile) {
+    std::string_view text = variable("SIMGPU_MEMORY");
+    std::uint64_t fallback = profile.memory_bytes != 0 ? profile.memory_bytes : kDefaultMemoryBytes;
+    if (text.empty()) return fallback;
+    auto bytes = parse_bytes(text);
+    if (bytes && *bytes >= kPageBytes) return *bytes / kPageBytes * kPageBytes;
+    say("SIMGPU_MEMORY=\"{}\" is not a size of at least 2 MiB, using {} bytes", text, fallback);
+    return fallback;
+}
+
+std::uint8_t read_fill() {
+    constexpr std::uint8_t kDefaultFill = 0xA5;
+    std::string_view text = variable("SIMGPU_FILL");
+    if (text.empty()) return kDefaultFill;
+    auto value = parse_number<unsigned>(text);
+    if (value && *value <= UINT8_MAX) return static_cast<std::uint8_t>(*value);
+    say("SIMGPU_FILL=\"{}\" is not a byte, using {:#x}", text, kDefaultFill);
+    return kDefaultFill;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+    std::size_t digits = text.find_first_not_of("0123456789");
+    auto value = parse_number<std::uint64_t>(text.substr(0, digits));
+    if (!value) return std::nullopt;
+    std::string_view suffix = digits == std::string_view::npos ? "" : text.substr(digits);
+    if (suffix.empty() || suffix == "B") return value;
+    constexpr std::string_view kUnits = "KMGT";
+    std::size_t unit = kUnits.find(suffix[0] & ~0x20);
+    std::string_view rest = suffix.substr(1);
+    if (unit == std::string_view::npos || !(rest.empty() || rest == "B" || rest == "iB"))
+        return std::nullopt;
+    unsigned shift = 10 * static_cast<unsigned>(unit + 1);
+    if (*value > (UINT64_MAX >> shift)) return std::nullopt;
+    return *value << shift;
+}
+
+Options read_options() {
+    Options options;
+    options.vmm = !is_off("SIMGPU_VMM");
+    options.host_numa = !is_off("SIMGPU_HOST_NUMA");
+    std::string_view devices = variable("SIMGPU_DEVICES");
+    if (!devices.empty()) {
+        auto count = parse_number<int>(devices);
+        if (count && *count >= 0 && *count <= kMaxDevices) {
+            options.devices = *count;
+        } else {
+            say("SIMGPU_DEVICES=\"{}\" is not a number from 0 to {}, using 1", devices,
+                kMaxDevices);
+        }
+    }
+    return options;
+}
+
+MachineConfig machine_config(const Options& options) {
+    MachineConfig config;
+    config.profile = read_profile();
+    config.memory.device_count = options.devices;
+    config.memory.capacity_bytes.fill(read_memory_bytes(config.profile));
+    config.memory.fill_byte = read_fill();
+    config.delays = variable("SIMGPU_DELAYS");
+    return config;
+}
+
+}  // namespace simgpu::driver

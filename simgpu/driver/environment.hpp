@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simgpu/device/machine.hpp"
+#include "simgpu/driver/gpu.hpp"
+
+namespace simgpu::driver {
+
+/// `64MiB`, `2G`, `4096`: bytes, suffixes in powers of 1024.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
+
+/// SIMGPU_MACHINE, SIMGPU_MEMORY, SIMGPU_FILL, SIMGPU_DELAYS and what else makes a machine. What
+/// does not parse is said in one line, and its default taken.
+MachineConfig machine_config(const Options& options);
+
+/// SIMGPU_VMM, SIMGPU_HOST_NUMA, SIMGPU_DEVICES.
+Options read_options();
+
+}  // namespace simgpu::driver

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include "simgpu/driver/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <vector>
+
+#include "simgpu/driver/attributes.hpp"
+#include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/host_kernels.hpp"
+#include "simgpu/driver/log.hpp"
+#include "simgpu/driver/module.hpp"
+#include "simgpu/driver/occupancy.hpp"
+#include "simgpu/exec/run.hpp"
+
+namespace simgpu::driver {
+
+namespace {
+
+/// One launch on its way: everything it needs, whatever the program does in the meantime.
+struct Job {
+    std::shared_ptr<Function> function;
+    exec::LaunchGeometry geometry;
+    std::vector<std::byte> parameters;
+    SimgpuHostKernel native = nullptr;
+};
+
+/// Device memory as the interpreter asks for it.
+class MemoryAdapter final : public exec::Memory {
+  public:
+    explicit MemoryAdapter(KernelMemory& memory) : memory_(memory) {}
+    std::byte* page(std::uint64_t va, bool write) override { return memory_.page(va, write); }
+
+  private:
+    KernelMemory& memory_;
+};
+
+CUresult status_of(exec::RunStatus status) {
+    switch (status) {
+        case exec::RunStatus::Ok:
+            return CUDA_SUCCESS;
+        case exec::RunStatus::IllegalAddress:
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
+        case exec::RunStatus::MisalignedAddress:
+            return CUDA_ERROR_MISALIGNED_ADDRESS;
+        case exec::RunStatus::Assert:
+            return CUDA_ERROR_ASSERT;
+        case exec::RunStatus::UnknownInstruction:
+            return CUDA_ERROR_NOT_SUPPORTED;
+        case exec::RunStatus::StackOverflow:
+            return CUDA_ERROR_HARDWARE_STACK_ERROR;
+        case exec::RunStatus::BarrierDeadlock:
+            return CUDA_ERROR_LAUNCH_TIMEOUT;
+        case exec::RunStatus::Trap:
+        case exec::RunStatus::InvalidLaunch:
+            return CUDA_ERROR_LAUNCH_FAILED;
+    }
+    return CUDA_ERROR_UNKNOWN;
+}
+
+const char* describe(exec::RunStatus status) {
+    switch (status) {
+        case exec::RunStatus::IllegalAddress:
+            return "illegal address";
+        case exec::RunStatus::MisalignedAddress:
+            return "misaligned address";
+        case exec::RunStatus::Trap:
+            return "trap";
+        case exec::RunStatus::Assert:
+            return "assertion failed";
+        case exec::RunStatus::UnknownInstruction:
+            return "unknown instruction";
+        case exec::RunStatus::StackOverflow:
+            return "stack overflow";
+        case exec::RunStatus::BarrierDeadlock:
+            return "all threads wait at a barrier that cannot complete";
+        case exec::RunStatus::InvalidLaunch:
+            return "invalid launch";
+        case exec::RunStatus::Ok:
+            break;
+    }
+    return "";
+}
+
+KernelOutcome interpret(const Job& job, KernelMemory& memory) {
+    exec::RunOptions options;
+    options.sm_count = static_cast<std::uint32_t>(machine().profile().sm_count);
+    MemoryAdapter adapter(memory);
+    const Function& function = *job.function;
+    exec::RunResult result =
+        exec::run(*function.ptx_module, *function.code, job.geometry, job.parameters, adapter,
+                  function.data->addresses(), options);
+    KernelOutcome outcome;
+    outcome.status = status_of(result.status);
+    outcome.fault_va = result.address;
+    outcome.flops = static_cast<double>(result.counters.flops);
+    outcome.bytes = static_cast<double>(result.counters.global_bytes_loaded +
+                                        result.counters.global_bytes_stored);
+    outcome.thread_instructions = static_cast<double>(result.counters.thread_instructions);
+    if (!result.ok()) {
+        outcome.detail = fmt::format("kernel {}: {} {}", function.info->name,
+                                     describe(result.status), result.detail);
+        if (result.address != 0) outcome.detail += fmt::format("at {:#x}", result.address);
+        say("{}", outcome.detail);
+    }
+    return outcome;
+}
+
+/// The launch that a native kernel sees, and where its memory comes from.
+struct NativeLaunch {
+    SimgpuHostLaunch public_part;
+    KernelMemory* memory;
+    bool faulted = false;
+
+    static void* span(const SimgpuHostLaunch* launch, std::uint64_t va, std::size_t bytes,
+                      int write) {
+        auto* self = static_cast<NativeLaunch*>(launch->reserved);
+        void* host = self->memory->span(va, bytes, write != 0);
+        self->faulted |= host == nullptr && bytes != 0;
+        return host;
+    }
+};
+
+KernelOutcome run_native(const Job& job, KernelMemory& memory) {
+    KernelOutcome outcome;
+    const exec::LaunchGeometry& geometry = job.geometry;
+    NativeLaunch launch{};
+    launch.memory = &memory;
+    SimgpuHostLaunch& part = launch.public_part;
+    part.kernel_name = job.function->info->name.c_str();
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        part.grid[axis] = geometry.grid[axis];
+        part.block[axis] = geometry.block[axis];
+    }
+    part.shared_bytes = geometry.dynamic_shared_bytes;
+    part.param_bytes = static_cast<std::uint32_t>(job.parameters.size());
+    part.params = job.parameters.data();
+    part.device = job.function->context.gpu.ordinal;
+    part.span = &NativeLaunch::span;
+    part.flops = &outcome.flops;
+    part.bytes = &outcome.bytes;
+    part.reserved = &launch;
+    job.native(&part);
+    if (launch.faulted) {
+        outcome.status = CUDA_ERROR_ILLEGAL_ADDRESS;
+        outcome.fault_va = memory.fault_va();
+        outcome.detail =
+            fmt::format("kernel {}: illegal address at {:#x}", part.kernel_name, outcome.fault_va);
+        say("{}", outcome.detail);
+    }
+    return outcome;
+}
+
+CUresult check_geometry(const LaunchRequest& request, const Function& function) {
+    constexpr unsigned kMaxGridYz = 65535;
+    constexpr unsigned kMaxBlockZ = 64;
+    for (unsigned dimension : request.grid) {
+        if (dimension == 0) return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (unsigned dimension : request.block) {
+        if (dimension == 0 || dimension > static_cast<unsigned>(kMaxThreadsPerBlock))
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    bool too_large = request.grid[0] > static_cast<unsigned>(INT32_MAX) ||
+                     request.grid[1] > kMaxGridYz || request.grid[2] > kMaxGridYz ||
+                     request.block[2] > kMaxBlockZ;
+    if (too_large) return CUDA_ERROR_INVALID_VALUE;
+    unsigned threads = request.block[0] * request.block[1] * request.block[2];
+    if (threads > static_cast<unsigned>(kMaxThreadsPerBlock)) return CUDA_ERROR_INVALID_VALUE;
+    bool over_bound = function.info->max_threads != 0 && threads > function.info->max_threads;
+    if (over_bound) return CUDA_ERROR_INVALID_VALUE;
+    if (threads > static_cast<unsigned>(function.max_threads()))
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (request.shared_bytes > static_cast<unsigned>(max_dynamic_shared_bytes(function))) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult check_cooperative(const LaunchRequest& request, const Function& function) {
+    if (!request.cooperative) return CUDA_SUCCESS;
+    int threads = static_cast<int>(request.block[0] * request.block[1] * request.block[2]);
+    std::uint64_t fit =
+        static_cast<std::uint64_t>(active_blocks_per_sm(function, threads, request.shared_bytes)) *
+        static_cast<std::uint64_t>(machine().profile().sm_count);
+    std::uint64_t blocks = std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
+    return blocks <= fit ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+/// `extra`: pairs of a name and a value, up to CU_LAUNCH_PARAM_END.
+CUresult copy_extra(void** extra, std::vector<std::byte>& block) {
+    const void* buffer = nullptr;
+    const std::size_t* bytes = nullptr;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+            buffer = extra[1];
+        } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+            bytes = static_cast<const std::size_t*>(extra[1]);
+        } else {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    bool complete = block.empty() || (buffer != nullptr && bytes != nullptr);
+    if (!complete) return CUDA_ERROR_INVALID_VALUE;
+    if (block.empty()) return CUDA_SUCCESS;
+    if (*bytes < block.size()) return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(block.data(), buffer, block.size());
+    return CUDA_SUCCESS;
+}
+
+CUresult copy_parameters(const LaunchRequest& request, const image::KernelInfo& info,
+                         std::vector<std::byte>& block) {
+    block.resize(info.parameter_bytes);
+    if (request.parameters != nullptr && request.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (request.extra != nullptr) return copy_extra(request.extra, block);
+    if (info.parameters.empty()) return CUDA_SUCCESS;
+    if (request.parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    for (std::size_t i = 0; i < info.parameters.size(); ++i) {
+        const image::Parameter& parameter = info.parameters[i];
+        if (request.parameters[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        std::memcpy(block.data() + parameter.offset, request.parameters[i], parameter.bytes);
+    }
+    return CUDA_SUCCESS;
+}
+
+/// Whether there is anything that can do the kernel's work; else one line per kernel.
+CUresult check_executable(Function& function, SimgpuHostKernel native) {
+    if (native != nullptr) return CUDA_SUCCESS;
+    if (function.code != nullptr && function.code->executable()) return CUDA_SUCCESS;
+    if (!function.said_unsupported.exchange(true)) {
+        if (function.code == nullptr) {
+            say("kernel {} cannot run here: it comes as machine code for sm_{} without PTX",
+                function.info->name, function.architecture);
+        } else {
+            say("kernel {} cannot run here: unknown instruction {}", function.info->name,
+                function.code->unknown);
+        }
+    }
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace
+
+CUresult launch(const LaunchRequest& request) {
+    StreamRef stream;
+    SIMGPU_TRY(find_stream(request.stream, request.default_stream, stream));
+    auto job = std::make_shared<Job>();
+    SIMGPU_TRY(find_function(request.function, stream.context, job->function));
+    Function& function = *job->function;
+    if (&function.context != stream.context) return CUDA_ERROR_INVALID_HANDLE;
+    SIMGPU_TRY(check_geometry(request, function));
+    SIMGPU_TRY(check_cooperative(request, function));
+    SIMGPU_TRY(copy_parameters(request, *function.info, job->parameters));
+    job->native = find_host_kernel(function.info->name);
+    SIMGPU_TRY(check_executable(function, job->native));
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        job->geometry.grid[axis] = request.grid[axis];
+        job->geometry.block[axis] = request.block[axis];
+    }
+    job->geometry.dynamic_shared_bytes = request.shared_bytes;
+    KernelLaunch work;
+    work.name = function.info->name;
+    work.ctas = std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
+    work.work = [job](KernelMemory& memory) {
+        return job->native != nullptr ? run_native(*job, memory) : interpret(*job, memory);
+    };
+    return stream->launch(std::move(work));
+}
+
+}  // namespace simgpu::driver

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <memory>
+
+#include "simgpu/device/machine.hpp"
+#include "simgpu/driver/context.hpp"
+#include "simgpu/driver/entry.hpp"
+
+namespace simgpu::driver {
+
+/// What a CUstream points at.
+struct StreamObject {
+    Context& context;
+    std::unique_ptr<simgpu::Stream> stream;
+    std::atomic<CUsynchronizationPolicy> synchronization{CU_SYNC_POLICY_AUTO};
+};
+
+/// A stream for the length of a call.
+struct StreamRef {
+    std::shared_ptr<StreamObject> owner;
+    simgpu::Stream* stream = nullptr;
+    Context* context = nullptr;
+
+    simgpu::Stream* operator->() const { return stream; }
+};
+
+/// Looks up a handle; NULL and the two special handles are the calling thread's context's. Errors:
+/// as current_context, CUDA_ERROR_INVALID_HANDLE, the context's device error.
+CUresult find_stream(CUstream handle, DefaultStream default_stream, StreamRef& out);
+/// The same, but a device error does not matter.
+CUresult find_stream_even_failed(CUstream handle, DefaultStream default_stream, StreamRef& out);
+
+/// What a CUevent points at.
+struct EventObject {
+    Context& context;
+    std::unique_ptr<simgpu::Event> event;
+};
+
+CUresult find_event(CUevent handle, std::shared_ptr<EventObject>& out);
+
+/// Forgets the streams and events of a context.
+void release_streams_of(Context& context);
+
+}  // namespace simgpu::driver
