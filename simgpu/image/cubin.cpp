@@ -161,7 +161,8 @@ void set_parameter(KernelInfo& kernel, const Record& record) {
     if (!packed || *ordinal >= kLargestParameterBlock / 4) {
         return;
     }
-    const std::uint32_t bytes = record.attribute == kParameter ? *packed >> 18 : *packed;
+    // The wide form has flags above the size since sm_120.
+    const std::uint32_t bytes = record.attribute == kParameter ? *packed >> 18 : *packed & 0xFFFFFF;
     if (*offset + std::uint64_t{bytes} > kLargestParameterBlock) {
         return;
     }

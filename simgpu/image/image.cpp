@@ -375,20 +375,6 @@ tl::expected<Contents, ImageError> read_contents(Image::State& state) {
 
 }  // namespace
 
-const KernelInfo* Contents::find_kernel(std::string_view name) const {
-    const auto found =
-        std::find_if(kernels.begin(), kernels.end(),
-                     [name](const KernelInfo& kernel) { return kernel.name == name; });
-    return found == kernels.end() ? nullptr : &*found;
-}
-
-const VariableInfo* Contents::find_variable(std::string_view name) const {
-    const auto found =
-        std::find_if(variables.begin(), variables.end(),
-                     [name](const VariableInfo& variable) { return variable.name == name; });
-    return found == variables.end() ? nullptr : &*found;
-}
-
 Image::Image(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 Form Image::form() const { return state_->form; }
