@@ -9,6 +9,8 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+
 #if !defined(__x86_64__)
 #error "The dlsym thunks are written for x86-64"
 #endif
@@ -111,10 +113,12 @@ void* lookup(void* handle, const char* name, const char* version) noexcept {
 /// For answers of "not there": libc exports nothing of a driver, and its failing look-up sets
 /// dlerror as it should.
 void* handle_without_driver() noexcept {
-    Dl_info info;
-    void* map = nullptr;
-    if (!libswap_real_lookups[0]) libswap_find_real_lookups();
-    return dladdr1(libswap_real_lookups[0], &info, &map, RTLD_DL_LINKMAP) ? map : nullptr;
+    static constinit std::atomic<void*> known{nullptr};
+    void* handle = known.load(std::memory_order_relaxed);
+    if (!handle)
+        known.store(handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD),
+                    std::memory_order_relaxed);
+    return handle;
 }
 
 /// Whether the program would find the name without us: in the global scope, or in what the caller
@@ -122,9 +126,11 @@ void* handle_without_driver() noexcept {
 bool is_reachable(const char* name, const void* caller) noexcept {
     if (lookup(RTLD_NEXT, name, nullptr)) return true;
     Dl_info info;
-    void* map = nullptr;
-    if (!dladdr1(caller, &info, &map, RTLD_DL_LINKMAP) || !map) return false;
-    void* found = lookup(map, name, nullptr);
+    if (dladdr(caller, &info) == 0) return false;
+    void* object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!object) return false;  // the program itself, whose scope is the global one
+    void* found = lookup(object, name, nullptr);
+    dlclose(object);
     return found && !(image_of_address(found) == own_image());
 }
 

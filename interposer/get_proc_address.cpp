@@ -45,6 +45,19 @@ bool is_unnamed(const void* function) noexcept {
     return dladdr(function, &info) == 0 || info.dli_saddr != function;
 }
 
+/// A request of the program: the driver's answer, its function replaced by ours. One from inside a
+/// hook is left alone.
+template <class Real>
+CUresult route_request(Hook hook, const Real& real, const char* symbol, void** function,
+                       int version, std::uint64_t flags) noexcept {
+    if (HookScope::is_active()) return real();
+    count_call(hook);
+    const CUresult result = real();
+    if (result == CUDA_SUCCESS && function)
+        *function = route_proc_address(symbol, *function, version, flags);
+    return result;
+}
+
 }  // namespace
 
 void* route_proc_address(const char* symbol, void* function, int version,
@@ -79,19 +92,19 @@ void* route_proc_address(const char* symbol, void* function, int version,
 extern "C" CUresult cuGetProcAddress(const char* symbol, void** function, int version,
                                      cuuint64_t flags) {
     using namespace libswap;
-    const CUresult result = real_function<decltype(&::cuGetProcAddress)>(Hook::cuGetProcAddress)(
-        symbol, function, version, flags);
-    if (result == CUDA_SUCCESS && function)
-        *function = route_proc_address(symbol, *function, version, flags);
-    return result;
+    const auto real = [=] {
+        return real_function<decltype(&::cuGetProcAddress)>(Hook::cuGetProcAddress)(
+            symbol, function, version, flags);
+    };
+    return route_request(Hook::cuGetProcAddress, real, symbol, function, version, flags);
 }
 
 extern "C" CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version,
                                         cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
     using namespace libswap;
-    const CUresult result = real_function<decltype(&::cuGetProcAddress_v2)>(
-        Hook::cuGetProcAddress_v2)(symbol, function, version, flags, status);
-    if (result == CUDA_SUCCESS && function)
-        *function = route_proc_address(symbol, *function, version, flags);
-    return result;
+    const auto real = [=] {
+        return real_function<decltype(&::cuGetProcAddress_v2)>(Hook::cuGetProcAddress_v2)(
+            symbol, function, version, flags, status);
+    };
+    return route_request(Hook::cuGetProcAddress_v2, real, symbol, function, version, flags);
 }

@@ -28,9 +28,29 @@ void begin_again_in_child() noexcept {
     Engine::forget();
 }
 
+/// For LIBSWAP_VERBOSE=2: every hook that was called, and how often.
+void list_calls() noexcept {
+    for (unsigned i = 0; i < kHookCount; ++i) {
+        const Hook hook = static_cast<Hook>(i);
+        if (call_count(hook) != 0)
+            LIBSWAP_LOG(Debug, "{} was called {} times", hook_info(hook).name, call_count(hook));
+    }
+}
+
 void end_process() noexcept {
     note_process_exit();
+    if (!g_started.load(std::memory_order_relaxed)) return;  // a forked child that never used CUDA
+    if (log_enabled(LogLevel::Debug)) list_calls();
     if (Engine* engine = active_engine()) engine->at_exit();
+}
+
+/// Once per process. The exit handler runs before the driver's own, which cuInit has registered
+/// already.
+void register_handlers() noexcept {
+    static constinit std::atomic<bool> registered{false};
+    if (registered.exchange(true)) return;
+    pthread_atfork(nullptr, nullptr, &begin_again_in_child);
+    std::atexit(&end_process);
 }
 
 void report_passed_through(PassedThroughSink sink) {
@@ -52,6 +72,7 @@ void say_hello(const Config& settings) {
 
 void start() {
     const Config& settings = config();
+    register_handlers();
     if (settings.mode == Mode::Off) {
         LIBSWAP_LOG(Info, "version {}, LIBSWAP_MODE=off, passing through", kVersion);
         return;
@@ -66,12 +87,6 @@ void start() {
     Engine* engine = Engine::start(driver(), settings);
     if (!engine) return;
     engine->set_passed_through(&report_passed_through);
-    static constinit std::atomic<bool> registered{false};
-    if (!registered.exchange(true)) {
-        pthread_atfork(nullptr, nullptr, &begin_again_in_child);
-        std::atexit(&end_process);  // runs before the driver's own handler, which cuInit has
-                                    // registered already
-    }
     g_engine.store(engine, std::memory_order_release);
 }
 
