@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// Buffers of the program and the blocks they are made of. A block is the unit of residency: a run
+// of equal chunks. Entries have stable addresses and are reused; a block's id never is.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "runtime/digest.hpp"
+#include "runtime/handle_pool.hpp"
+#include "runtime/ranked_mutex.hpp"
+#include "runtime/residency.hpp"
+#include "runtime/stream_table.hpp"
+
+namespace libswap {
+
+using BlockIndex = std::uint32_t;
+using BufferIndex = std::uint32_t;
+inline constexpr BlockIndex kNoBlock = UINT32_MAX;
+inline constexpr std::size_t kMaxChunksPerBlock = 8;
+inline constexpr std::size_t kUsesPerBlock = 4;
+
+/// Who may touch what: `cell` and the atomics, anybody; the chunks and the record, whoever has made
+/// the block `busy` (the worker), or holds it Free or newborn (the thread that allocates or frees).
+struct alignas(64) Block {
+    ResidencyCell cell;
+    /// The last use per stream, at most kUsesPerBlock streams; more set `many_streams`.
+    std::array<std::atomic<std::uint64_t>, kUsesPerBlock> uses{};
+    std::atomic<std::uint64_t> last_touch{0};  ///< number of the last operation that named it
+    std::atomic<std::uint32_t> wanted{0};      ///< operations that wait for it: no victim
+    std::atomic<bool> many_streams{false};
+    std::atomic<bool> busy{false};      ///< the worker has a job on it
+    std::atomic<bool> refused{false};   ///< cannot be brought to the device now: use the host copy
+    std::atomic<bool> for_good{false};  ///< stays resident
+    std::atomic<bool> fresh{false};     ///< nothing was ever written to it: no content to move
+    std::atomic<bool> record_valid{false};  ///< the host copy has the content of `record`
+    std::atomic<std::uint64_t> id{0};       ///< of this allocation, for the learner and the log
+
+    std::uint64_t base = 0;
+    ChunkRun run;
+    BufferIndex buffer = 0;
+    std::uint32_t dirty_evictions = 0;  ///< in a row; digests are not worth their time where many
+    std::array<Chunk*, kMaxChunksPerBlock> device{};
+    std::array<Chunk*, kMaxChunksPerBlock> host{};
+    Digest record;
+
+    std::uint64_t bytes() const noexcept { return run.bytes(); }
+    std::span<Chunk*> device_chunks() noexcept { return {device.data(), run.count}; }
+    std::span<Chunk*> host_chunks() noexcept { return {host.data(), run.count}; }
+    bool has_host() const noexcept { return host[0] != nullptr; }
+    bool has_device() const noexcept { return device[0] != nullptr; }
+
+    /// Notes a use; the block is pinned. Keeps the latest place of a stream.
+    void publish(Use use) noexcept;
+    void reset_uses() noexcept;
+};
+
+/// An allocation as the program knows it.
+struct Buffer {
+    std::uint64_t base = 0;
+    std::uint64_t asked_bytes = 0;
+    std::uint64_t span_bytes = 0;  ///< whole chunks
+    std::uint64_t range_bytes =
+        0;  ///< of the address space: with a gap where the span has no slack
+    BlockIndex first = 0;
+    std::uint32_t count = 0;
+    CUcontext context = nullptr;
+    std::uint64_t id = 0;
+    std::atomic<bool> live{false};
+    std::atomic<bool> sync_memops{false};
+};
+
+/// @thread any
+class BlockTable {
+  public:
+    static constexpr std::size_t kMaxBlocks = std::size_t{1} << 20;
+
+    BlockTable();
+    ~BlockTable();
+    BlockTable(const BlockTable&) = delete;
+
+    /// A buffer of these runs at `base`: its blocks are Free, and named by nobody yet. Null if the
+    /// table is full.
+    Buffer* add(std::uint64_t base, std::uint64_t asked_bytes, const std::vector<ChunkRun>& runs);
+    /// The entry is free for another buffer.
+    void remove(Buffer* buffer) noexcept;
+
+    Block& block(BlockIndex index) noexcept { return blocks_[index]; }
+    Buffer& buffer(BufferIndex index) noexcept { return *buffers_[index]; }
+    Buffer& buffer_of(const Block& block) noexcept { return buffer(block.buffer); }
+    BlockIndex index_of(const Block& block) const noexcept {
+        return static_cast<BlockIndex>(&block - blocks_);
+    }
+    /// Blocks with an index below this one may be in use.
+    BlockIndex end() const noexcept { return end_.load(std::memory_order_acquire); }
+
+    /// A new allocation begins in this block: gives it an id that was never used.
+    void name_anew(Block& block) noexcept {
+        block.id.store(
+            births_.fetch_add(1, std::memory_order_relaxed) << kIndexBits | index_of(block),
+            std::memory_order_release);
+    }
+    /// The block with this id, or null if that allocation is gone.
+    Block* find(std::uint64_t id) noexcept;
+
+    /// Every word is valid, and chunks are where the states say.
+    bool is_valid() noexcept;
+
+  private:
+    static constexpr unsigned kIndexBits = 24;
+
+    Block* blocks_ = nullptr;
+    std::atomic<BlockIndex> end_{0};
+    std::atomic<std::uint64_t> births_{1};
+    RankedMutex<LockRank::AddressSpace> mutex_;
+    std::map<std::uint32_t, std::vector<BlockIndex>> free_runs_;  ///< by length
+    Buffer** buffers_ = nullptr;
+    BufferIndex buffer_end_ = 0;
+    std::vector<BufferIndex> free_buffers_;
+};
+
+}  // namespace libswap

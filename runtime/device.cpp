@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// How a device is looked at, put together and taken apart.
+
+#include "runtime/device.hpp"
+
+#include <algorithm>
+
+#include "runtime/context_scope.hpp"
+#include "runtime/host_memory.hpp"
+#include "runtime/log.hpp"
+
+namespace libswap {
+namespace {
+
+constexpr int kOldestDriver = 12040;
+constexpr std::uint64_t kHeadroomBytes = std::uint64_t{512} << 20;
+
+int attribute(const Driver& driver, CUdevice device, CUdevice_attribute which) {
+    int value = 0;
+    if (driver.cuDeviceGetAttribute(&value, which, device) != CUDA_SUCCESS) return 0;
+    return value;
+}
+
+/// Why a device is not swapped, or null.
+const char* unsuitable(const Driver& driver, CUdevice device) {
+    int version = 0;
+    if (driver.cuDriverGetVersion(&version) != CUDA_SUCCESS || version < kOldestDriver)
+        return "its driver is older than CUDA 12.4";
+    if (attribute(driver, device, CU_DEVICE_ATTRIBUTE_INTEGRATED))
+        return "it shares the host's memory";
+    if (!attribute(driver, device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED))
+        return "it has no virtual memory management";
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop.location.id = device;
+    std::size_t granularity = 0;
+    // Some virtual GPUs claim the attribute and refuse the calls.
+    if (driver.cuMemGetAllocationGranularity(&granularity, &prop,
+                                             CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS)
+        return "it refuses virtual memory management";
+    if (granularity == 0 || granularity > kPageBytes || kPageBytes % granularity != 0)
+        return "its memory comes in pieces of an unknown size";
+    return nullptr;
+}
+
+/// Whether memory at a HOST_NUMA location can be made and mapped here.
+bool host_memory_maps(const Driver& driver, CUdevice device, int numa_node) {
+    if (!attribute(driver, device,
+                   CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED))
+        return false;
+    HandlePool probe(driver, {HandlePool::Kind::Host, device, numa_node, kChunkBytes[0]});
+    return probe.grow(0, 1).has_value();
+}
+
+}  // namespace
+
+std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config, EventLog* log,
+                                     CUdevice ordinal, CUcontext context) try {
+    if (const char* why = unsuitable(driver, ordinal)) {
+        LIBSWAP_LOG(Warning, "device {} is not swapped: {}; passing through", ordinal, why);
+        return nullptr;
+    }
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    if (driver.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS) return nullptr;
+    Sizes sizes;
+    const std::uint64_t headroom = std::min<std::uint64_t>(kHeadroomBytes, free_bytes / 20);
+    sizes.budget = config.budget.resolve(total_bytes, free_bytes - headroom);
+    if (config.mode == Mode::Observe) sizes.budget = total_bytes;
+    sizes.budget = sizes.budget / kPageBytes * kPageBytes;
+    const std::uint64_t available = available_host_bytes();
+    sizes.host_limit =
+        config.host_limit.resolve(available, available / 2) / kPageBytes * kPageBytes;
+    int numa_node = attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
+    if (numa_node < 0) numa_node = 0;
+    auto kind = HandlePool::Kind::Host;
+    if (!host_memory_maps(driver, ordinal, numa_node)) {
+        kind = HandlePool::Kind::Pinned;
+        LIBSWAP_LOG(Warning,
+                    "device {} cannot map host memory (HOST_NUMA): only buffers whose every use is "
+                    "explained are swapped",
+                    ordinal);
+    }
+    std::unique_ptr<Device> device(
+        new Device(driver, config, log, ordinal, context, sizes, kind, numa_node));
+    if (Status started = device->worker_->start(context); !started) {
+        LIBSWAP_LOG(Warning, "device {} is not swapped: {} failed ({}); passing through", ordinal,
+                    started.error().what, error_name(started.error().code));
+        return nullptr;
+    }
+    LIBSWAP_LOG(Info, "device {}: budget {} MiB of {} MiB, host memory up to {} MiB", ordinal,
+                sizes.budget >> 20, total_bytes >> 20, sizes.host_limit >> 20);
+    return device;
+} catch (const std::bad_alloc&) {
+    return nullptr;
+}
+
+Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevice ordinal,
+               CUcontext home, const Sizes& sizes, HandlePool::Kind host_kind, int numa_node)
+    : driver_(driver),
+      config_(config),
+      log_(log),
+      ordinal_(ordinal),
+      home_(home),
+      budget_bytes_(sizes.budget),
+      host_limit_bytes_(sizes.host_limit),
+      largest_class_(largest_class(sizes.budget)),
+      space_(driver, std::max<std::uint64_t>(4 * (sizes.budget + sizes.host_limit),
+                                             std::uint64_t{64} << 30)),
+      device_pool_(driver, {HandlePool::Kind::Device, ordinal, numa_node, sizes.budget}),
+      host_pool_(driver, {host_kind, ordinal, numa_node, sizes.host_limit}),
+      remapper_(driver, ordinal),
+      streams_(driver),
+      functions_(driver) {
+    Learning::Parts parts;
+    parts.driver = &driver_;
+    parts.streams = &streams_;
+    parts.counters = &counters_;
+    parts.log = log_;
+    parts.max_slowdown = config.max_slowdown;
+    parts.host_limit_bytes = sizes.host_limit;
+    learning_ = std::make_unique<Learning>(parts);
+    learning_->plan_budget = [this] { return plan_budget(); };
+    worker_ = std::make_unique<Worker>(driver_, swap_parts(), worker_host());
+    if (log_ || config.mode == Mode::Observe || config.verify) start_tracking();
+}
+
+Device::~Device() { stop(false); }
+
+SwapEngine::Parts Device::swap_parts() {
+    SwapEngine::Parts parts;
+    parts.driver = &driver_;
+    parts.device_pool = &device_pool_;
+    parts.host_pool = &host_pool_;
+    parts.streams = &streams_;
+    parts.blocks = &blocks_;
+    parts.space = &space_;
+    parts.remapper = &remapper_;
+    parts.gate = &gate_;
+    parts.counters = &counters_;
+    parts.log = log_;
+    parts.verify = config_.verify;
+    return parts;
+}
+
+Worker::Host Device::worker_host() {
+    Worker::Host host;
+    host.op_complete = [this](std::uint64_t serial) { return learning_->is_complete(serial); };
+    host.reclaim_cached = [this] { return reclaim_cached(); };
+    host.plan_run = [this] { return learning_->plan_run(); };
+    host.careful = [this] { return careful(); };
+    host.capturing = [this] { return capturing(); };
+    host.guard_hit = [this] { Counters::add(counters_.hidden_functions); };
+    host.background = [this] { return learning_->collect_times(); };
+    return host;
+}
+
+bool Device::careful() {
+    // Unexplained launches come in runs: what follows one soon may be another.
+    constexpr std::uint64_t kSoon = 64;
+    const std::uint64_t last = last_unexplained_op_.load(std::memory_order_relaxed);
+    return gate_.maybe_busy(streams_) ||
+           (last != 0 && ops_.load(std::memory_order_relaxed) - last < kSoon);
+}
+
+std::uint64_t Device::plan_budget() {
+    // What is not in the loop takes memory all the same; and some chunks stay free, so that a fetch
+    // can begin while what leaves is still on its way.
+    std::uint64_t fixed = slabs_.slab_bytes() + counters_.for_good_bytes.load();
+    fixed += counters_.external_bytes.load() + 2 * kChunkBytes[largest_class_];
+    return budget_bytes_ > fixed ? budget_bytes_ - fixed : 0;
+}
+
+Step Device::learn(Operation& op, bool* event_wanted) {
+    for (const BlockIndex index : op.blocks) {
+        Block& block = blocks_.block(index);
+        op.operands.push_back(
+            {block.id.load(std::memory_order_relaxed), block.bytes(), true, op.writes});
+    }
+    const Step step = learning_->observe(op.signature, op.operands, &op.commands, event_wanted);
+    if (!op.commands.empty()) worker_->give_commands(op.commands);
+    if (log_) {
+        OpEvent event;
+        event.serial = step.serial;
+        event.kind = op.kind;
+        event.name = op.function ? op.function->name : 0;
+        event.signature = op.signature;
+        event.explained = op.explained && (!op.function || op.function->trusted());
+        log_->op(event, op.operands);
+    }
+    return step;
+}
+
+void Device::note_issued(const Step& step, Use use) noexcept { learning_->note_issued(step, use); }
+
+bool Device::begin_timing(StreamIndex stream, const Step& step) {
+    return !capturing() && learning_->begin_timing(stream, step);
+}
+
+void Device::end_timing(StreamIndex stream, const Step& step) {
+    learning_->end_timing(stream, step);
+}
+
+void Device::note_block_free(std::uint64_t block) {
+    if (tracking()) learning_->note_free(block);
+}
+
+void Device::settle(CUcontext context) {
+    const ContextScope scope(driver_, context);
+    LIBSWAP_CU_IGNORE(driver_.cuCtxSynchronize());
+    if (context != home_) return;
+    learning_->stop(false);
+    worker_->stop(false);
+}
+
+void Device::revive(CUcontext context) {
+    if (worker_->running() || !context) return;
+    std::lock_guard lock(revival_);
+    if (worker_->running() || revival_failed_) return;
+    home_ = context;
+    if (Status started = worker_->start(context); !started) {
+        revival_failed_ = true;
+        LIBSWAP_LOG(Warning, "device {}: {} failed ({}); nothing moves from now on", ordinal_,
+                    started.error().what, error_name(started.error().code));
+    }
+}
+
+void Device::purge(CUcontext context) {
+    streams_.forget_context(context);
+    slabs_.purge(context);
+    for (BlockIndex i = 0; i < blocks_.end();) {
+        Block& block = blocks_.block(i);
+        Buffer& buffer = blocks_.buffer_of(block);
+        const bool dies = buffer.context == context && buffer.live.exchange(false);
+        if (dies) {
+            edges_.overwrite(buffer.base, buffer.span_bytes);
+            free_blocks(buffer);
+        }
+        // A block that is in no buffer any more names one that lies elsewhere.
+        const bool inside = i - buffer.first < buffer.count;
+        i = inside ? buffer.first + buffer.count : i + 1;
+    }
+}
+
+void Device::stop(bool context_gone) {
+    if (learning_) learning_->stop(context_gone);
+    if (worker_) worker_->stop(context_gone);
+}
+
+bool Device::is_valid() {
+    return space_.is_valid() && device_pool_.is_valid() && host_pool_.is_valid() &&
+           slabs_.is_valid() && blocks_.is_valid();
+}
+
+}  // namespace libswap

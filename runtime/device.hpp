@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// One device: its memory, the program's operations on it, and the worker that moves blocks.
+//
+// Life of an operation (a launch, a copy, a memset):
+//   collect its blocks -> learn -> pin them all, or wait holding none -> the real call -> take a
+//   place
+//   -> publish it in each block -> unpin -> record an event where somebody may want one
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "runtime/block_table.hpp"
+#include "runtime/config.hpp"
+#include "runtime/counters.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/event_log.hpp"
+#include "runtime/function_table.hpp"
+#include "runtime/learning.hpp"
+#include "runtime/pointer_edges.hpp"
+#include "runtime/slab_heap.hpp"
+#include "runtime/worker.hpp"
+
+namespace libswap {
+
+/// What an operation touches. One per thread, reused: no allocation once it has grown.
+struct Operation {
+    std::vector<BlockIndex> blocks;  ///< of all buffers named, each once
+    std::vector<BufferIndex> buffers;
+    std::vector<std::uint64_t> tables;  ///< memory whose pointers were followed
+    std::vector<cost::TracedOperand> operands;
+    std::vector<SwapCommand> commands;
+    std::uint64_t signature = 0;
+    OpKind kind = OpKind::Launch;
+    FunctionInfo* function = nullptr;
+    bool explained = true;
+    bool writes = true;         ///< may write what it names
+    bool host_is_fine = false;  ///< host copies may be used in place
+    bool names_ours = false;    ///< at least one address of ours, slabs included
+    std::uint32_t on_host = 0;  ///< blocks that are used on the host
+
+    void clear() noexcept;
+};
+
+class Device {
+  public:
+    /// Looks at the device that the current context belongs to. Null, with one line said, where it
+    /// cannot be swapped: then everything passes through. Never fails otherwise.
+    static std::unique_ptr<Device> open(const Driver& driver, const Config& config, EventLog* log,
+                                        CUdevice ordinal, CUcontext context);
+    ~Device();
+
+    CUresult mem_alloc(CUdeviceptr* ptr, std::size_t bytes, CUcontext context);
+    /// False if the address is not ours.
+    bool owns(std::uint64_t address) const noexcept { return space_.find(address) != 0; }
+    CUresult mem_free(CUdeviceptr ptr);
+    void mem_info(std::size_t* free_bytes, std::size_t* total_bytes);
+    /// The buffer (or piece of a slab) that holds an address of ours.
+    bool range_of(std::uint64_t address, std::uint64_t* base, std::uint64_t* bytes,
+                  std::uint64_t* id = nullptr, CUcontext* context = nullptr);
+    void set_sync_memops(std::uint64_t address, bool on);
+    bool sync_memops(std::uint64_t address);
+    void external_allocated(std::uint64_t bytes) noexcept;
+    void external_freed(std::uint64_t bytes) noexcept;
+
+    /// Adds what an address reaches to an operation: its whole buffer, and what its tables point
+    /// at.
+    void name_address(Operation& op, std::uint64_t address);
+    /// Adds the blocks of a range: what a copy or memset touches.
+    void name_range(Operation& op, std::uint64_t address, std::uint64_t bytes);
+    /// Adds what every operation may reach: targets of module globals.
+    void name_globals(Operation& op);
+    /// All blocks of an operation are on the host now.
+    bool all_on_host(const Operation& op) noexcept;
+    /// Runs an operation on a stream around the real call.
+    CUresult run(Operation& op, CUcontext context, CUstream stream, RealCall real);
+    /// Marks the blocks of an operation as staying for good, and brings them.
+    void keep_for_good(Operation& op);
+
+    // What copies and memsets do to pointer tables.
+    void follow_payload(std::uint64_t dst, const void* payload, std::size_t bytes);
+    void overwrite_edges(std::uint64_t dst, std::size_t bytes) { edges_.overwrite(dst, bytes); }
+    void copy_edges(std::uint64_t dst, std::uint64_t src, std::size_t bytes) {
+        edges_.copy(dst, src, bytes);
+    }
+    void add_global(std::uint64_t base, std::uint64_t bytes);
+
+    // Streams, contexts, captures.
+    StreamTable& streams() noexcept { return streams_; }
+    void begin_capture() noexcept;
+    void end_capture() noexcept;
+    bool capturing() const noexcept { return captures_.load(std::memory_order_seq_cst) > 0; }
+    /// Before a graph launch: what was captured is resident.
+    void graph_blocks_ready() { bring_for_good(); }
+    /// Before a context of this device goes: what the worker has on it is settled.
+    void settle(CUcontext context);
+    /// After it went: its buffers are gone.
+    void purge(CUcontext context);
+    /// Starts the worker again, in this context, after the one it lived in went.
+    void revive(CUcontext context);
+    /// The process ends: the worker makes no further call.
+    void park() noexcept { worker_->park(); }
+
+    FunctionTable& functions() noexcept { return functions_; }
+    Counters& counters() noexcept { return counters_; }
+    CUdevice ordinal() const noexcept { return ordinal_; }
+    std::uint64_t budget_bytes() const noexcept { return budget_bytes_; }
+    std::uint64_t host_limit_bytes() const noexcept { return host_limit_bytes_; }
+    std::uint64_t swappable_span() const noexcept { return counters_.span_bytes.load(); }
+    /// Something may have to move, or somebody wants to know: operations are looked at.
+    bool tracking() const noexcept { return tracking_.load(std::memory_order_relaxed); }
+    bool is_valid();
+    /// Ends the worker. No driver call is made where the context or the driver is gone.
+    void stop(bool context_gone);
+    bool lost() const noexcept { return worker_ && worker_->lost(); }
+
+  private:
+    struct Sizes {
+        std::uint64_t budget = 0;
+        std::uint64_t host_limit = 0;
+    };
+    Device(const Driver& driver, const Config& config, EventLog* log, CUdevice ordinal,
+           CUcontext home, const Sizes& sizes, HandlePool::Kind host_kind, int numa_node);
+
+    // Memory.
+    CUresult alloc_small(CUdeviceptr* ptr, std::size_t bytes, CUcontext context);
+    CUresult alloc_buffer(CUdeviceptr* ptr, std::size_t bytes, CUcontext context);
+    Buffer* take_cached(std::uint64_t span_bytes);
+    bool give_memory(Buffer& buffer, bool must_be_device);
+    bool give_block_memory(Block& block, bool must_be_device);
+    bool wait_for_memory(ChunkClass size_class, std::span<Chunk*> out);
+    void take_memory_back(Buffer& buffer);
+    void fill(Buffer& buffer);
+    bool add_slab();
+    void wait_for_streams();
+    void free_blocks(Buffer& buffer);
+    void release_range(Buffer& buffer);
+    bool reclaim_cached();
+    void count_alloc(std::uint64_t asked, std::uint64_t span);
+    void count_free(std::uint64_t asked, std::uint64_t span);
+
+    // Operations.
+    void name_table(Operation& op, std::uint64_t base, std::uint64_t bytes);
+    bool acquire(Operation& op, std::uint64_t serial);
+    bool try_pin_all(Operation& op, bool last_resort);
+    void unpin(Operation& op, std::size_t count);
+    bool wait_for_blocks(Operation& op, std::uint64_t serial);
+    Step learn(Operation& op, bool* event_wanted);
+    void note_issued(const Step& step, Use use) noexcept;
+    bool begin_timing(StreamIndex stream, const Step& step);
+    void end_timing(StreamIndex stream, const Step& step);
+    void note_block_free(std::uint64_t block);
+    void publish(Operation& op, Use use);
+    bool enter_gate();
+    bool is_captured(CUstream stream);
+    void bring_for_good();
+    void start_tracking();
+    bool careful();
+    Worker::Host worker_host();
+    SwapEngine::Parts swap_parts();
+    std::uint64_t plan_budget();
+
+    const Driver& driver_;
+    const Config& config_;
+    EventLog* log_;
+    const CUdevice ordinal_;
+    CUcontext home_;
+    const std::uint64_t budget_bytes_;
+    const std::uint64_t host_limit_bytes_;
+    const ChunkClass largest_class_;
+
+    Counters counters_;
+    AddressSpace space_;
+    HandlePool device_pool_;
+    HandlePool host_pool_;
+    Remapper remapper_;
+    BlockTable blocks_;
+    SlabHeap slabs_;
+    StreamTable streams_;
+    FunctionTable functions_;
+    PointerEdges edges_;
+    Gate gate_;
+    std::unique_ptr<Worker> worker_;
+
+    RankedMutex<LockRank::Buffers> buffers_mutex_;
+    std::map<std::uint64_t, std::vector<Buffer*>> cached_;  ///< freed, still mapped, by span
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> globals_;
+    std::atomic<bool> any_globals_{false};
+    std::vector<BlockIndex> graph_blocks_;
+    std::mutex revival_;
+    std::atomic<bool> revival_failed_{false};
+
+    std::atomic<int> captures_{0};
+    std::atomic<bool> tracking_{false};
+    std::atomic<std::uint64_t> ops_{0};
+    std::atomic<std::uint64_t> last_unexplained_op_{0};
+    std::timed_mutex room_turn_;  ///< one waiting operation at a time has its blocks brought
+    std::unique_ptr<Learning> learning_;
+};
+
+}  // namespace libswap

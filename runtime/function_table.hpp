@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// What is known of each kernel: where its parameters lie, and how far its launches are trusted. The
+// words of the parameters are looked at in every launch, never cached.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <shared_mutex>
+#include <vector>
+
+#include <tsl/robin_map.h>
+
+#include "runtime/driver.hpp"
+
+namespace libswap {
+
+/// One parameter: where it lies in the parameter block.
+struct ParamSlot {
+    std::uint32_t offset = 0;
+    std::uint32_t bytes = 0;
+};
+
+/// A kernel. Lives until its module is unloaded, and then on as a leftover: pointers stay good.
+struct FunctionInfo {
+    CUfunction function = nullptr;
+    std::vector<ParamSlot> params;
+    bool layout_known = false;  ///< else nothing can be said about its operands
+    std::uint32_t name = 0;     ///< in the event log, once asked for
+    std::uint64_t hash = 0;     ///< of the name and layout, the same in every run
+    std::atomic<std::uint32_t> launches{0};
+    /// A write of it was seen that no operand explained: its launches are unexplained for good.
+    std::atomic<bool> hidden_access{false};
+
+    static constexpr std::uint32_t kTrialLaunches = 2;
+    /// Its launches count as explained.
+    bool trusted() const noexcept {
+        return layout_known && launches.load(std::memory_order_relaxed) >= kTrialLaunches &&
+               !hidden_access.load(std::memory_order_relaxed);
+    }
+};
+
+/// @thread any
+class FunctionTable {
+  public:
+    explicit FunctionTable(const Driver& driver) noexcept : driver_(driver) {}
+
+    /// The function's entry, made on first use (which asks the driver). Never null, except out of
+    /// memory.
+    FunctionInfo* find(CUfunction function) noexcept;
+    /// A module went: handles may be given out again for other functions.
+    void invalidate() noexcept;
+
+  private:
+    FunctionInfo* make(CUfunction function) noexcept;
+
+    const Driver& driver_;
+    std::shared_mutex mutex_;
+    tsl::robin_map<CUfunction, FunctionInfo*> functions_;
+    std::vector<std::unique_ptr<FunctionInfo>> all_;
+    std::atomic<std::uint64_t> epoch_{1};
+};
+
+/// Calls `visit(word)` for every 8-byte word of a launch's parameters: whole aligned words of each
+/// parameter of kernelParams, or of the buffer in `extra`.
+template <typename Visit>
+void for_each_parameter_word(const FunctionInfo& info, void** params, void** extra, Visit&& visit);
+
+/// The parameter buffer of an `extra` list, or null.
+const void* extra_buffer(void** extra, std::size_t* bytes) noexcept;
+
+template <typename Visit>
+void visit_words(const void* memory, std::size_t bytes, Visit&& visit) {
+    const char* at = static_cast<const char*>(memory);
+    for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
+        std::uint64_t word;
+        __builtin_memcpy(&word, at + i, 8);
+        visit(word);
+    }
+}
+
+template <typename Visit>
+void for_each_parameter_word(const FunctionInfo& info, void** params, void** extra, Visit&& visit) {
+    if (params) {
+        for (std::size_t i = 0; i < info.params.size(); ++i)
+            if (params[i]) visit_words(params[i], info.params[i].bytes, visit);
+        return;
+    }
+    std::size_t bytes = 0;
+    if (const void* buffer = extra_buffer(extra, &bytes)) visit_words(buffer, bytes, visit);
+}
+
+}  // namespace libswap

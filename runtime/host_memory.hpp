@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#pragma once
+
+#include <cstdint>
+
+namespace libswap {
+
+/// Host memory that this process could still take, in bytes: what the system has available, within
+/// the limit of its control group. Reads files of /proc and /sys: not for hot paths.
+std::uint64_t available_host_bytes();
+
+/// The same from given roots ("/proc", "/sys/fs/cgroup"), for tests.
+std::uint64_t available_host_bytes(const char* proc, const char* cgroup);
+
+}  // namespace libswap

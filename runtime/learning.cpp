@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "runtime/learning.hpp"
+
+#include <sys/prctl.h>
+
+#include <chrono>
+#include <csignal>
+
+#include "cost/machine.hpp"
+#include "cost/planner.hpp"
+#include "runtime/context_scope.hpp"
+#include "runtime/log.hpp"
+
+namespace libswap {
+namespace {
+
+constexpr std::size_t kMaxTimedOutstanding = 4096;
+/// From the end of an operation until the worker acts on it.
+constexpr double kReactionUs = 30;
+
+std::uint64_t now_ns() noexcept {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+}
+
+}  // namespace
+
+Learning::Learning(const Parts& parts)
+    : parts_(parts), issued_(kIssuedRing), event_wanted_(kIssuedRing) {}
+
+Learning::~Learning() { stop(true); }
+
+Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOperand> operands,
+                       std::vector<SwapCommand>* commands, bool* event_wanted) {
+    commands->clear();
+    Step step;
+    bool begin_timing = false;
+    {
+        std::lock_guard lock(mutex_);
+        step = learner_.observe(signature, operands);
+        const auto due = executor_.step(step, operands);
+        commands->assign(due.begin(), due.end());
+        run_.store(executor_.run(), std::memory_order_release);
+        if (step.locked) {
+            loop_ = step.loop;
+            begin_timing = true;
+            timing_end_serial_ = step.serial + 2 * learner_.period(step.loop);
+        }
+        if (step.loop != kNoLoop && step.phase == 0) {
+            const std::uint64_t now = now_ns();
+            if (iteration_begun_ns_) parts_.counters->iteration_ns = now - iteration_begun_ns_;
+            iteration_begun_ns_ = now;
+            Counters::add(parts_.counters->iterations);
+        }
+    }
+    if (begin_timing) {
+        timing_ = true;
+        plan_after_timing_ = true;
+        if (parts_.log) parts_.log->iteration(step.serial, step.loop, learner_.period(step.loop));
+    } else if (timing_ && step.serial >= timing_end_serial_) {
+        timing_ = false;
+    }
+    for (const SwapCommand& command : *commands)
+        event_wanted_[command.after_serial % kIssuedRing].store(command.after_serial + 1);
+    *event_wanted = event_wanted_[step.serial % kIssuedRing].load() == step.serial + 1;
+    return step;
+}
+
+void Learning::note_free(std::uint64_t block) {
+    std::lock_guard lock(mutex_);
+    learner_.note_free(block);
+}
+
+void Learning::note_issued(const Step& step, Use use) noexcept {
+    issued_[step.serial % kIssuedRing].store(use.raw ? use.raw : 1, std::memory_order_release);
+    issued_[(step.serial + kIssuedRing / 2) % kIssuedRing].store(0, std::memory_order_release);
+    std::uint64_t last = last_issued_.load(std::memory_order_relaxed);
+    while (last < step.serial && !last_issued_.compare_exchange_weak(last, step.serial)) {
+    }
+}
+
+bool Learning::is_complete(std::uint64_t serial) noexcept {
+    if (serial + kIssuedRing / 2 <= last_issued_.load()) return true;
+    const std::uint64_t raw = issued_[serial % kIssuedRing].load(std::memory_order_acquire);
+    if (raw == 0) return false;
+    const Use use{raw};
+    return use.place() == 0 || parts_.streams->is_complete(use);
+}
+
+bool Learning::begin_timing(StreamIndex stream, const Step& step) {
+    if (!timing_.load(std::memory_order_relaxed) || stream == kNoStream) return false;
+    Timed timed;
+    timed.serial = step.serial;
+    {
+        std::lock_guard lock(timing_mutex_);
+        if (timed_.size() >= kMaxTimedOutstanding) return false;
+        if (!spare_events_.empty()) {
+            timed.begin = spare_events_.back();
+            spare_events_.pop_back();
+        }
+        if (!spare_events_.empty()) {
+            timed.end = spare_events_.back();
+            spare_events_.pop_back();
+        }
+    }
+    for (CUevent* event : {&timed.begin, &timed.end})
+        if (!*event && !LIBSWAP_CU(parts_.driver->cuEventCreate(event, CU_EVENT_DEFAULT)))
+            return false;
+    if (!LIBSWAP_CU(parts_.driver->cuEventRecord(timed.begin, parts_.streams->handle(stream)))) {
+        std::lock_guard lock(timing_mutex_);
+        spare_events_.push_back(timed.begin);
+        spare_events_.push_back(timed.end);
+        return false;
+    }
+    std::lock_guard lock(timing_mutex_);
+    timed_.push_back(timed);
+    return true;
+}
+
+void Learning::end_timing(StreamIndex stream, const Step& step) {
+    CUevent event = nullptr;
+    {
+        std::lock_guard lock(timing_mutex_);
+        for (auto timed = timed_.rbegin(); timed != timed_.rend(); ++timed)
+            if (timed->serial == step.serial) {
+                event = timed->end;
+                break;
+            }
+    }
+    const bool recorded =
+        event &&
+        LIBSWAP_CU(parts_.driver->cuEventRecord(event, parts_.streams->handle(stream))).has_value();
+    std::lock_guard lock(timing_mutex_);
+    for (auto timed = timed_.rbegin(); timed != timed_.rend(); ++timed)
+        if (timed->serial == step.serial) {
+            timed->ended = recorded;
+            // Never recorded, it would query as complete: the entry is dropped at its turn.
+            if (!recorded) timed->serial = UINT64_MAX;
+            break;
+        }
+}
+
+bool Learning::collect_times() {
+    for (;;) {
+        Timed oldest;
+        {
+            std::lock_guard lock(timing_mutex_);
+            if (timed_.empty()) break;
+            oldest = timed_.front();
+        }
+        if (!oldest.ended && oldest.serial != UINT64_MAX) return true;
+        if (oldest.ended) {
+            if (parts_.driver->cuEventQuery(oldest.end) == CUDA_ERROR_NOT_READY) return true;
+            float ms = 0;
+            if (parts_.driver->cuEventElapsedTime(&ms, oldest.begin, oldest.end) == CUDA_SUCCESS) {
+                std::lock_guard lock(mutex_);
+                learner_.set_duration(oldest.serial, static_cast<double>(ms) * 1000);
+            }
+        }
+        std::lock_guard lock(timing_mutex_);
+        timed_.pop_front();
+        spare_events_.push_back(oldest.begin);
+        spare_events_.push_back(oldest.end);
+    }
+    if (!timing_.load() && plan_after_timing_.exchange(false)) start_planner();
+    return timing_.load();
+}
+
+void Learning::start_planner() {
+    std::lock_guard lock(planner_mutex_);
+    plan_wanted_ = true;
+    if (!planner_.joinable() && !stopping_) {
+        sigset_t all;
+        sigset_t before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        try {
+            planner_ = std::thread([this] { plan_main(); });
+        } catch (const std::system_error&) {
+            plan_wanted_ = false;  // reactive eviction goes on
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    planner_signal_.notify_one();
+}
+
+void Learning::plan_main() {
+    prctl(PR_SET_NAME, "libswap-plan", 0, 0, 0);
+    std::unique_lock lock(planner_mutex_);
+    while (!stopping_) {
+        planner_signal_.wait(lock, [&] { return plan_wanted_ || stopping_; });
+        if (stopping_) return;
+        plan_wanted_ = false;
+        lock.unlock();
+        try {
+            make_plan();
+        } catch (const std::bad_alloc&) {
+            LIBSWAP_LOG(Warning, "no memory for a plan, going on without");
+        }
+        lock.lock();
+    }
+}
+
+void Learning::make_plan() {
+    cost::Trace trace;
+    LoopId loop = kNoLoop;
+    std::size_t period = 0;
+    {
+        std::lock_guard lock(mutex_);
+        loop = loop_;
+        period = learner_.period(loop);
+        if (period == 0 || !learner_.snapshot(trace)) return;
+    }
+    cost::Iteration iteration = cost::build_iteration(trace, period);
+    cost::Machine machine = *cost::find_machine("pcie4-a100");
+    machine.reaction_us = kReactionUs;
+    cost::PlanRequest request;
+    request.budget_bytes = plan_budget();
+    request.host_limit_bytes = parts_.host_limit_bytes;
+    request.whole_tensors = true;
+    auto made = cost::make_plan(iteration.workload, machine, request);
+    if (!made) {
+        LIBSWAP_LOG(Info, "no plan for the iteration of {} operations: {}; swapping on demand",
+                    period, made.error().message);
+        return;
+    }
+    const double slowdown =
+        made->compute_us > 0 ? made->predicted.iteration_us / made->compute_us : 1;
+    if (!made->plan.actions.empty()) {
+        LIBSWAP_LOG(
+            Info,
+            "iteration of {} operations, {:.1f} ms without limit, peak {} MiB, budget {} MiB: "
+            "planned {:.1f} ms, {} moves",
+            period, made->compute_us / 1000, made->peak_bytes >> 20, request.budget_bytes >> 20,
+            made->predicted.iteration_us / 1000, made->plan.actions.size());
+        if (parts_.max_slowdown > 0 && slowdown > parts_.max_slowdown)
+            LIBSWAP_LOG(Warning,
+                        "expected to run {:.1f} times slower than with memory without limit "
+                        "({:.1f} ms instead of {:.1f} ms per iteration), going on",
+                        slowdown, made->predicted.iteration_us / 1000, made->compute_us / 1000);
+    }
+    if (parts_.log)
+        parts_.log->plan(loop, static_cast<std::uint64_t>(made->predicted.iteration_us),
+                         static_cast<std::uint64_t>(made->compute_us), made->plan.actions.size());
+    parts_.counters->plan_predicted_us = static_cast<std::uint64_t>(made->predicted.iteration_us);
+    Counters::add(parts_.counters->plans);
+    if (made->plan.actions.empty()) return;
+    std::lock_guard lock(mutex_);
+    if (learner_.period(loop) != period) return;
+    if (auto installed = executor_.install(loop, period, std::move(iteration), made->plan);
+        !installed)
+        LIBSWAP_LOG(Info, "a plan is not used: {}", installed.error());
+    run_.store(executor_.run(), std::memory_order_release);
+}
+
+void Learning::stop(bool context_gone) {
+    {
+        std::lock_guard lock(planner_mutex_);
+        stopping_ = true;
+    }
+    planner_signal_.notify_all();
+    if (planner_.joinable()) planner_.join();
+    stopping_ = false;
+    timing_ = false;
+    std::lock_guard lock(timing_mutex_);
+    if (!context_gone) {
+        for (const Timed& timed : timed_) {
+            LIBSWAP_CU_IGNORE(parts_.driver->cuEventDestroy(timed.begin));
+            LIBSWAP_CU_IGNORE(parts_.driver->cuEventDestroy(timed.end));
+        }
+        for (CUevent event : spare_events_) LIBSWAP_CU_IGNORE(parts_.driver->cuEventDestroy(event));
+    }
+    timed_.clear();
+    spare_events_.clear();
+}
+
+}  // namespace libswap

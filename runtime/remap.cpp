@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "runtime/remap.hpp"
+
+namespace libswap {
+
+Status Remapper::map(std::uint64_t base, std::span<Chunk* const> chunks) noexcept {
+    const std::uint64_t bytes = kChunkBytes[chunks[0]->size_class];
+    std::size_t mapped = 0;
+    Status status;
+    for (; mapped < chunks.size(); ++mapped) {
+        status = LIBSWAP_CU(
+            driver_.cuMemMap(base + mapped * bytes, bytes, 0, chunks[mapped]->handle, 0));
+        if (!status) break;
+    }
+    if (status) {
+        CUmemAccessDesc access{};
+        access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        access.location.id = device_;
+        access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        status = LIBSWAP_CU(driver_.cuMemSetAccess(base, bytes * chunks.size(), &access, 1));
+    }
+    if (!status) {
+        while (mapped--) {
+            // A second try: an unmap that fails once would leave the range unusable.
+            if (!LIBSWAP_CU(driver_.cuMemUnmap(base + mapped * bytes, bytes)))
+                LIBSWAP_CU_IGNORE(driver_.cuMemUnmap(base + mapped * bytes, bytes));
+        }
+    }
+    return status;
+}
+
+bool Remapper::map_stubbornly(std::uint64_t base, std::span<Chunk* const> chunks) noexcept {
+    for (int tries = 0; tries < 3; ++tries)
+        if (map(base, chunks)) return true;
+    return false;
+}
+
+RemapResult Remapper::unmap(std::uint64_t base, std::span<Chunk* const> chunks) noexcept {
+    const std::uint64_t bytes = kChunkBytes[chunks[0]->size_class];
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+        if (LIBSWAP_CU(driver_.cuMemUnmap(base + i * bytes, bytes))) continue;
+        if (i == 0) return RemapResult::Restored;
+        return map_stubbornly(base, chunks.first(i)) ? RemapResult::Restored : RemapResult::Lost;
+    }
+    return RemapResult::Done;
+}
+
+RemapResult Remapper::change(std::uint64_t base, std::span<Chunk* const> from,
+                             std::span<Chunk* const> to) noexcept {
+    if (!from.empty())
+        if (const RemapResult result = unmap(base, from); result != RemapResult::Done)
+            return result;
+    if (to.empty() || map(base, to)) return RemapResult::Done;
+    if (from.empty()) return RemapResult::Restored;
+    return map_stubbornly(base, from) ? RemapResult::Restored : RemapResult::Lost;
+}
+
+}  // namespace libswap

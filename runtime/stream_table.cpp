@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "runtime/stream_table.hpp"
+
+#include <algorithm>
+
+#include "runtime/context_scope.hpp"
+
+namespace libswap {
+namespace {
+
+/// A number per thread, never reused (thread ids of the system are).
+std::uint64_t this_thread_number() noexcept {
+    static std::atomic<std::uint64_t> next{1};
+    thread_local std::uint64_t number = next.fetch_add(1, std::memory_order_relaxed);
+    return number;
+}
+
+}  // namespace
+
+StreamTable::StreamTable(const Driver& driver) noexcept
+    : driver_(driver), entries_(new std::atomic<Entry*>[kMaxStreams]()) {}
+
+StreamTable::~StreamTable() {
+    for (StreamIndex i = 0; i < count(); ++i) {
+        Entry* entry = entries_[i].load();
+        while (entry->pending--)
+            LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(
+                entry->events[(entry->first + entry->pending) % kEventsPerStream].event));
+        while (entry->spares--)
+            LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(entry->spare[entry->spares]));
+        delete entry;
+    }
+}
+
+void StreamTable::raise(std::atomic<std::uint64_t>& value, std::uint64_t to) noexcept {
+    std::uint64_t old = value.load(std::memory_order_relaxed);
+    while (old < to && !value.compare_exchange_weak(old, to, std::memory_order_acq_rel)) {
+    }
+}
+
+StreamIndex StreamTable::lookup(CUcontext context, CUstream stream,
+                                std::uint64_t thread) const noexcept {
+    const StreamIndex count = this->count();
+    for (StreamIndex i = 0; i < count; ++i) {
+        const Entry& entry = *entries_[i].load(std::memory_order_acquire);
+        if (entry.stream == stream && entry.context == context && entry.thread == thread &&
+            entry.alive.load(std::memory_order_relaxed))
+            return i;
+    }
+    return kNoStream;
+}
+
+StreamIndex StreamTable::find(CUcontext context, CUstream stream) noexcept {
+    // Most programs name one stream again and again.
+    thread_local struct {
+        const StreamTable* table = nullptr;
+        CUcontext context = nullptr;
+        CUstream stream = nullptr;
+        StreamIndex index = kNoStream;
+    } last;
+    if (last.table == this && last.stream == stream && last.context == context &&
+        alive(last.index) && handle(last.index) == stream && this->context(last.index) == context)
+        return last.index;
+    const std::uint64_t thread = stream == CU_STREAM_PER_THREAD ? this_thread_number() : 0;
+    StreamIndex index = lookup(context, stream, thread);
+    if (index == kNoStream) index = insert(context, stream, thread);
+    last.table = this;
+    last.context = context;
+    last.stream = stream;
+    last.index = index;
+    return index;
+}
+
+StreamIndex StreamTable::insert(CUcontext context, CUstream stream, std::uint64_t thread) noexcept {
+    std::lock_guard lock(insert_mutex_);
+    StreamIndex index = lookup(context, stream, thread);
+    if (index != kNoStream) return index;
+    index = reusable(context);
+    const bool reused = index != kNoStream;
+    if (!reused) index = count_.load(std::memory_order_relaxed);
+    if (index == kMaxStreams) return kNoStream;
+    Entry* entry = reused ? entries_[index].load() : new (std::nothrow) Entry;
+    if (!entry) return kNoStream;
+    entry->context = context;
+    entry->stream = stream;
+    entry->thread = thread;
+    entry->alive.store(true, std::memory_order_release);
+    if (reused) return index;
+    entries_[index].store(entry, std::memory_order_release);
+    count_.store(index + 1, std::memory_order_release);
+    return index;
+}
+
+StreamIndex StreamTable::reusable(CUcontext context) noexcept {
+    // Numbers go on where the last stream's ended, so uses that still name its places stay true.
+    for (StreamIndex i = 0; i < count(); ++i) {
+        const Entry& entry = *entries_[i].load();
+        if (!entry.alive.load() && entry.context == context && entry.done >= entry.last) return i;
+    }
+    return kNoStream;
+}
+
+bool StreamTable::alive(StreamIndex stream) const noexcept {
+    return stream != kNoStream && entries_[stream].load()->alive.load(std::memory_order_acquire);
+}
+
+Use StreamTable::take_place(StreamIndex stream) noexcept {
+    return Use::make(stream,
+                     entries_[stream].load()->last.fetch_add(1, std::memory_order_acq_rel) + 1);
+}
+
+CUevent StreamTable::spare_event(Entry& entry) noexcept {
+    {
+        std::lock_guard lock(entry.mutex);
+        if (entry.spares) return entry.spare[--entry.spares];
+        if (entry.pending == kEventsPerStream) return nullptr;
+    }
+    CUevent event = nullptr;
+    const Status made = LIBSWAP_CU(driver_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    return made ? event : nullptr;
+}
+
+Status StreamTable::record(StreamIndex stream) noexcept {
+    Entry& entry = *entries_[stream].load();
+    const std::uint64_t place = entry.last.load(std::memory_order_acquire);
+    if (place <= entry.covered.load(std::memory_order_acquire)) return {};
+    const ContextScope scope(driver_, entry.context);
+    CUevent event = spare_event(entry);
+    if (!event) {
+        poll(entry);
+        event = spare_event(entry);
+    }
+    // All events are out: later, when some are done, a later one covers this place too.
+    if (!event) return fail(CUDA_ERROR_NOT_READY, "events of a stream");
+    const Status recorded = LIBSWAP_CU(driver_.cuEventRecord(event, entry.stream));
+    bool leaked = false;
+    {
+        std::lock_guard lock(entry.mutex);
+        if (recorded && entry.pending < kEventsPerStream) {
+            entry.events[(entry.first + entry.pending) % kEventsPerStream] = {event, place};
+            ++entry.pending;
+        } else if (entry.spares < kEventsPerStream) {
+            entry.spare[entry.spares++] = event;
+        } else {
+            leaked = true;
+        }
+    }
+    if (leaked) {
+        LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(event));
+        return recorded ? fail(CUDA_ERROR_NOT_READY, "events of a stream") : recorded;
+    }
+    if (recorded) raise(entry.covered, place);
+    return recorded;
+}
+
+void StreamTable::poll(Entry& entry) noexcept {
+    for (;;) {
+        Covered oldest;
+        {
+            std::lock_guard lock(entry.mutex);
+            if (entry.pending == 0) return;
+            oldest = entry.events[entry.first];
+        }
+        // Not under the lock. If somebody else retires the event meanwhile, and it is recorded
+        // again, "complete" is still true of the older place.
+        if (driver_.cuEventQuery(oldest.event) != CUDA_SUCCESS) return;
+        raise(entry.done, oldest.place);
+        std::lock_guard lock(entry.mutex);
+        if (entry.pending == 0 || entry.events[entry.first].event != oldest.event ||
+            entry.events[entry.first].place != oldest.place)
+            continue;
+        entry.first = (entry.first + 1) % kEventsPerStream;
+        --entry.pending;
+        if (entry.spares < kEventsPerStream) entry.spare[entry.spares++] = oldest.event;
+    }
+}
+
+bool StreamTable::known_complete(Use use) const noexcept {
+    if (!use) return true;
+    return entries_[use.stream()].load()->done.load(std::memory_order_acquire) >= use.place();
+}
+
+bool StreamTable::is_complete(Use use) noexcept {
+    if (known_complete(use)) return true;
+    Entry& entry = *entries_[use.stream()].load();
+    if (entry.covered.load(std::memory_order_acquire) < use.place()) {
+        // Not covered: an older event cannot help.
+        return false;
+    }
+    poll(entry);
+    return known_complete(use);
+}
+
+bool StreamTable::is_covered(Use use) const noexcept {
+    return known_complete(use) ||
+           entries_[use.stream()].load()->covered.load(std::memory_order_acquire) >= use.place();
+}
+
+CUevent StreamTable::covering_event(Use use) noexcept {
+    Entry& entry = *entries_[use.stream()].load();
+    std::lock_guard lock(entry.mutex);
+    for (std::size_t i = 0; i < entry.pending; ++i) {
+        const Covered& covered = entry.events[(entry.first + i) % kEventsPerStream];
+        if (covered.place >= use.place()) return covered.event;
+    }
+    return nullptr;
+}
+
+void StreamTable::mark_complete(StreamIndex stream, std::uint64_t place) noexcept {
+    raise(entries_[stream].load()->done, place);
+}
+
+std::uint64_t StreamTable::last_place(StreamIndex stream) const noexcept {
+    return entries_[stream].load()->last.load(std::memory_order_acquire);
+}
+
+std::uint64_t StreamTable::done_place(StreamIndex stream) const noexcept {
+    return entries_[stream].load()->done.load(std::memory_order_acquire);
+}
+
+bool StreamTable::may_record(StreamIndex stream) const noexcept {
+    const Entry& entry = *entries_[stream].load();
+    return entry.alive.load(std::memory_order_acquire) &&
+           (entry.thread == 0 || entry.thread == this_thread_number());
+}
+
+CUstream StreamTable::handle(StreamIndex stream) const noexcept {
+    return entries_[stream].load()->stream;
+}
+
+CUcontext StreamTable::context(StreamIndex stream) const noexcept {
+    return entries_[stream].load()->context;
+}
+
+void StreamTable::retire(StreamIndex stream) noexcept {
+    (void)record(stream);
+    entries_[stream].load()->alive.store(false, std::memory_order_release);
+}
+
+void StreamTable::retire_handle(CUstream stream) noexcept {
+    for (StreamIndex i = 0; i < count(); ++i)
+        if (alive(i) && handle(i) == stream) retire(i);
+}
+
+void StreamTable::forget_context(CUcontext context) noexcept {
+    for (StreamIndex i = 0; i < count(); ++i) {
+        Entry& entry = *entries_[i].load();
+        if (entry.context != context) continue;
+        {
+            std::lock_guard lock(entry.mutex);
+            entry.alive = false;
+            entry.context = nullptr;
+            entry.pending = entry.spares = entry.first = 0;
+        }
+        raise(entry.done, entry.last.load());
+    }
+}
+
+}  // namespace libswap

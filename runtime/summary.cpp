@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "runtime/summary.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iterator>
+
+#include "runtime/log.hpp"
+
+namespace libswap {
+namespace {
+
+struct Row {
+    const char* name;
+    Counters::Count Counters::*count;
+};
+
+constexpr Row kRows[] = {
+    {"peak_asked_bytes", &Counters::peak_asked_bytes},
+    {"peak_span_bytes", &Counters::peak_span_bytes},
+    {"external_bytes", &Counters::external_bytes},
+    {"bytes_out", &Counters::bytes_out},
+    {"bytes_in", &Counters::bytes_in},
+    {"bytes_clean", &Counters::bytes_clean},
+    {"bytes_fresh", &Counters::bytes_fresh},
+    {"evictions", &Counters::evictions},
+    {"fetches", &Counters::fetches},
+    {"cancels", &Counters::cancels},
+    {"restored", &Counters::restored},
+    {"guards", &Counters::guards},
+    {"guard_hits", &Counters::guard_hits},
+    {"verified", &Counters::verified},
+    {"launches", &Counters::launches},
+    {"copies", &Counters::copies},
+    {"memsets", &Counters::memsets},
+    {"host_operands", &Counters::host_operands},
+    {"host_waits", &Counters::host_waits},
+    {"host_wait_ns", &Counters::host_wait_ns},
+    {"free_waits", &Counters::free_waits},
+    {"free_wait_ns", &Counters::free_wait_ns},
+    {"stalls", &Counters::stalls},
+    {"fallbacks", &Counters::fallbacks},
+    {"iterations", &Counters::iterations},
+    {"iteration_ns", &Counters::iteration_ns},
+    {"plans", &Counters::plans},
+    {"plan_predicted_us", &Counters::plan_predicted_us},
+};
+
+double mib(std::uint64_t bytes) noexcept { return static_cast<double>(bytes) / (1 << 20); }
+
+void add_device(std::string& text, Device& device) {
+    Counters& c = device.counters();
+    auto out = std::back_inserter(text);
+    const std::uint64_t asked = c.peak_asked_bytes;
+    fmt::format_to(out, "libswap: device {}: peak asked for {:.1f} MiB, budget {:.1f} MiB\n",
+                   device.ordinal(), mib(asked), mib(device.budget_bytes()));
+    fmt::format_to(
+        out,
+        "libswap:   out {:.1f} MiB, in {:.1f} MiB; not copied: {:.1f} MiB unchanged since the "
+        "last fetch, {:.1f} MiB never written\n",
+        mib(c.bytes_out), mib(c.bytes_in), mib(c.bytes_clean), mib(c.bytes_fresh));
+    const std::uint64_t in_blocks = asked - std::min<std::uint64_t>(asked, c.slab_asked_bytes);
+    const std::uint64_t span = c.peak_span_bytes;
+    fmt::format_to(
+        out,
+        "libswap:   rounding {:.1f} MiB; {} operations waited {:.1f} ms for memory, {} used "
+        "blocks on the host, {} waits given up\n",
+        mib(span > in_blocks ? span - in_blocks : 0), c.host_waits.load(),
+        static_cast<double>(c.host_wait_ns) / 1e6, c.host_operands.load(), c.stalls.load());
+    if (c.iterations)
+        fmt::format_to(out, "libswap:   {} iterations, the last {:.2f} ms by the host's clock{}\n",
+                       c.iterations.load(), static_cast<double>(c.iteration_ns) / 1e6,
+                       c.plans ? ", planned" : "");
+}
+
+}  // namespace
+
+std::string summary_text(const SummaryInput& input) {
+    std::string text;
+    for (Device* device : input.devices) add_device(text, *device);
+    if (input.passed_through) {
+        std::string names;
+        input.passed_through([&](const char* name, std::uint64_t count) {
+            fmt::format_to(std::back_inserter(names), "{}{} {}", names.empty() ? "" : ", ", name,
+                           count);
+        });
+        if (!names.empty()) text += "libswap: seen, passed through: " + names + "\n";
+    }
+    return text;
+}
+
+std::string summary_json(const SummaryInput& input) {
+    std::string text = "{\"format\": \"libswap-summary/1\", \"devices\": [";
+    auto out = std::back_inserter(text);
+    bool first = true;
+    for (Device* device : input.devices) {
+        fmt::format_to(out, "{}{{\"device\": {}, \"budget_bytes\": {}, \"host_limit_bytes\": {}",
+                       first ? "" : ", ", device->ordinal(), device->budget_bytes(),
+                       device->host_limit_bytes());
+        for (const Row& row : kRows)
+            fmt::format_to(out, ", \"{}\": {}", row.name, (device->counters().*row.count).load());
+        text += "}";
+        first = false;
+    }
+    text += "], \"passed_through\": {";
+    first = true;
+    if (input.passed_through)
+        input.passed_through([&](const char* name, std::uint64_t count) {
+            fmt::format_to(out, "{}\"{}\": {}", first ? "" : ", ", name, count);
+            first = false;
+        });
+    text += "}}\n";
+    return text;
+}
+
+void write_summary(const Config& config, const SummaryInput& input) {
+    if (config.verbose >= 1) write_log_text(summary_text(input));
+    if (config.summary_file.empty()) return;
+    std::string path = config.summary_file;
+    if (const auto at = path.find("%p"); at != std::string::npos)
+        path.replace(at, 2, std::to_string(getpid()));
+    const std::string text = summary_json(input);
+    std::FILE* file = std::fopen(path.c_str(), "we");
+    const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file && std::fclose(file) == 0 && written) return;
+    LIBSWAP_LOG(Warning, "cannot write the summary to {}, going on without", path);
+}
+
+}  // namespace libswap

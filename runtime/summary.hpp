@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/config.hpp"
+#include "runtime/device.hpp"
+
+namespace libswap {
+
+struct SummaryInput {
+    std::vector<Device*> devices;
+    PassedThroughSource passed_through = nullptr;
+};
+
+/// What was done, for people.
+std::string summary_text(const SummaryInput& input);
+/// The same for programs: one JSON object, bytes and nanoseconds as numbers.
+std::string summary_json(const SummaryInput& input);
+/// Prints with LIBSWAP_VERBOSE, writes the file of LIBSWAP_SUMMARY; else does nothing.
+void write_summary(const Config& config, const SummaryInput& input);
+
+}  // namespace libswap

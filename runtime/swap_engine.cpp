@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "runtime/swap_engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/log.hpp"
+
+namespace libswap {
+namespace {
+
+constexpr std::size_t kMaxJobs = 256;
+/// How often an event may answer with an error before the context counts as dead.
+constexpr std::uint8_t kMaxEventFailures = 50;
+/// After this many evictions in a row that found a block changed, digests are tried only now and
+/// then.
+constexpr std::uint32_t kDirtyBlockEvictions = 3;
+constexpr std::uint32_t kDirtyRetry = 16;
+
+std::uint64_t host_now_ns() noexcept {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+}
+
+}  // namespace
+
+void Gate::note(Use use) noexcept {
+    auto& place = use.stream() < places_.size() ? places_[use.stream()] : overflow_;
+    std::uint64_t old = place.load(std::memory_order_relaxed);
+    while (old < use.raw && !place.compare_exchange_weak(old, use.raw, std::memory_order_seq_cst)) {
+    }
+}
+
+bool Gate::quiet(StreamTable& streams) noexcept {
+    if (pending_.load(std::memory_order_seq_cst) != 0) return false;
+    const std::size_t count = std::min<std::size_t>(streams.count(), places_.size());
+    for (std::size_t i = 0; i <= count; ++i) {
+        const Use use{i < count ? places_[i].load() : overflow_.load()};
+        if (!use || streams.known_complete(use)) continue;
+        if (!streams.is_covered(use) && streams.may_record(use.stream()))
+            (void)streams.record(use.stream());
+        if (!streams.is_complete(use)) return false;
+    }
+    return true;
+}
+
+bool Gate::maybe_busy(const StreamTable& streams) const noexcept {
+    if (pending_.load(std::memory_order_seq_cst) != 0) return true;
+    const std::size_t count = std::min<std::size_t>(streams.count(), places_.size());
+    for (std::size_t i = 0; i < count; ++i)
+        if (!streams.known_complete(Use{places_[i].load()})) return true;
+    return !streams.known_complete(Use{overflow_.load()});
+}
+
+SwapEngine::SwapEngine(const Parts& parts) noexcept
+    : parts_(parts), driver_(*parts.driver), digester_(*parts.driver) {
+    jobs_.reserve(kMaxJobs);
+    events_.reserve(kMaxJobs);
+}
+
+Status SwapEngine::open() noexcept {
+    LIBSWAP_TRY(LIBSWAP_CU(driver_.cuStreamCreate(&out_, CU_STREAM_NON_BLOCKING)));
+    if (Status status = LIBSWAP_CU(driver_.cuStreamCreate(&in_, CU_STREAM_NON_BLOCKING)); !status) {
+        LIBSWAP_CU_IGNORE(driver_.cuStreamDestroy(out_));
+        out_ = nullptr;
+        return status;
+    }
+    if (Status status = digester_.start(); !status)
+        LIBSWAP_LOG(Warning,
+                    "no digests ({}): every eviction copies, and nothing is double-checked",
+                    error_name(status.error().code));
+    return {};
+}
+
+void SwapEngine::close(bool context_gone) noexcept {
+    digester_.stop(context_gone);
+    if (!context_gone) {
+        for (CUevent event : events_) LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(event));
+        if (out_) LIBSWAP_CU_IGNORE(driver_.cuStreamDestroy(out_));
+        if (in_) LIBSWAP_CU_IGNORE(driver_.cuStreamDestroy(in_));
+    }
+    events_.clear();
+    out_ = in_ = nullptr;
+}
+
+SwapEngine::Job& SwapEngine::add_job(Block& block, bool is_evict, bool careful,
+                                     std::uint64_t after_serial) noexcept {
+    Job& job = jobs_.emplace_back();
+    job.block = &block;
+    job.is_evict = is_evict;
+    job.careful = careful;
+    job.after_serial = after_serial;
+    job.start_ns = host_now_ns();
+    if (careful) parts_.gate->close();
+    if (is_evict) {
+        ++evictions_;
+        leaving_bytes_ += block.bytes();
+    }
+    return job;
+}
+
+SwapEngine::Start SwapEngine::evict(Block& block, bool careful,
+                                    std::uint64_t after_serial) noexcept {
+    if (jobs_.size() == kMaxJobs || lost() || block.busy.load()) return Start::NotNow;
+    if (block.for_good.load() || block.cell.load().pins() != 0) return Start::NotNow;
+    if (careful && !digester_.ready()) return Start::NotNow;
+    block.busy.store(true);
+    // Freed before it was busy: its chunks are somebody else's. Freed from here on: that waits for
+    // us.
+    if (block.cell.load().state() != Residency::Resident) {
+        block.busy.store(false);
+        return Start::NotNow;
+    }
+    if (!block.has_host() &&
+        !parts_.host_pool->take_or_grow(block.run.size_class, block.host_chunks())) {
+        block.busy.store(false);
+        return Start::NoHostMemory;
+    }
+    std::uint64_t generation = 0;
+    if (!block.cell.begin_evict(&generation)) {
+        block.busy.store(false);
+        return Start::NotNow;
+    }
+    Job& job = add_job(block, true, careful, after_serial);
+    job.generation = generation;
+    job.stage = Stage::EvictQuiet;
+    if (!careful && begin_evict_work(job) == Next::Done) {
+        finish(job);
+        jobs_.pop_back();
+        return Start::NotNow;
+    }
+    return Start::Started;
+}
+
+SwapEngine::Start SwapEngine::fetch(Block& block, bool careful,
+                                    std::uint64_t after_serial) noexcept {
+    if (jobs_.size() == kMaxJobs || lost() || block.busy.load()) return Start::NotNow;
+    const ResidencyWord word = block.cell.load();
+    if (word.state() != Residency::Host || word.pins() != 0) return Start::NotNow;
+    block.busy.store(true);
+    std::array<Chunk*, kMaxChunksPerBlock> chunks{};
+    const std::span<Chunk*> wanted(chunks.data(), block.run.count);
+    if (!parts_.device_pool->take_or_grow(block.run.size_class, wanted)) {
+        block.busy.store(false);
+        return Start::NoDeviceMemory;
+    }
+    std::uint64_t generation = 0;
+    if (!block.cell.begin_fetch(&generation)) {
+        parts_.device_pool->give_back(wanted);
+        block.busy.store(false);
+        return Start::NotNow;
+    }
+    Job& job = add_job(block, false, careful, after_serial);
+    job.generation = generation;
+    job.chunks = chunks;
+    job.stage = Stage::FetchQuiet;
+    if (!careful && begin_fetch_work(job) == Next::Done) {
+        finish(job);
+        jobs_.pop_back();
+        return Start::Failed;
+    }
+    return Start::Started;
+}
+
+bool SwapEngine::order_after(Use use, CUstream stream) noexcept {
+    if (!use || parts_.streams->is_complete(use)) return true;
+    CUevent event = parts_.streams->covering_event(use);
+    if (!event && parts_.streams->may_record(use.stream()) && parts_.streams->record(use.stream()))
+        event = parts_.streams->covering_event(use);
+    if (!event) return parts_.streams->is_complete(use);
+    return LIBSWAP_CU(driver_.cuStreamWaitEvent(stream, event, 0)).has_value();
+}
+
+bool SwapEngine::order_after_users(Block& block, CUstream stream) noexcept {
+    if (block.many_streams.load()) {
+        for (StreamIndex i = 0; i < parts_.streams->count(); ++i)
+            if (!order_after(Use::make(i, parts_.streams->last_place(i)), stream)) return false;
+        return true;
+    }
+    for (auto& use : block.uses)
+        if (!order_after(Use{use.load()}, stream)) return false;
+    return true;
+}
+
+bool SwapEngine::digest_is_worth_it(const Block& block) const noexcept {
+    if (!digester_.ready()) return false;
+    return block.dirty_evictions < kDirtyBlockEvictions || block.dirty_evictions % kDirtyRetry == 0;
+}
+
+Status SwapEngine::submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk* const> chunks,
+                                 CUstream stream) noexcept {
+    if (*slot == Digester::kNoSlot) *slot = digester_.take_slot();
+    if (*slot == Digester::kNoSlot) return fail(CUDA_ERROR_NOT_READY, "digest slots");
+    job.event_set = false;
+    LIBSWAP_TRY(digester_.clear(*slot, stream));
+    const std::uint64_t bytes = kChunkBytes[chunks[0]->size_class];
+    const std::uint64_t low = parts_.space->low();
+    for (std::size_t i = 0; i < chunks.size(); ++i)
+        LIBSWAP_TRY(digester_.add(*slot, chunks[i]->alias, bytes, i * bytes / 8, low,
+                                  parts_.space->high() - low, stream));
+    return digester_.finish(*slot, stream);
+}
+
+Status SwapEngine::submit_copy_out(Job& job) noexcept {
+    Block& block = *job.block;
+    // From here on the host copy may be anything (rule 7).
+    block.record_valid.store(false);
+    job.event_set = false;
+    job.copied = true;
+    const bool verify = parts_.verify && digester_.ready();
+    if (verify) LIBSWAP_TRY(submit_digest(job, &job.slot, block.device_chunks(), out_));
+    for (std::uint32_t i = 0; i < block.run.count; ++i)
+        LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemcpyDtoHAsync(
+            reinterpret_cast<void*>(block.host[i]->alias), block.device[i]->alias,
+            kChunkBytes[block.run.size_class], out_)));
+    if (verify) LIBSWAP_TRY(submit_digest(job, &job.second_slot, block.host_chunks(), out_));
+    return set_event(job, out_);
+}
+
+Status SwapEngine::set_event(Job& job, CUstream stream) noexcept {
+    if (!job.event) {
+        if (!events_.empty()) {
+            job.event = events_.back();
+            events_.pop_back();
+        } else {
+            LIBSWAP_TRY(LIBSWAP_CU(driver_.cuEventCreate(&job.event, CU_EVENT_DISABLE_TIMING)));
+        }
+    }
+    LIBSWAP_TRY(LIBSWAP_CU(driver_.cuEventRecord(job.event, stream)));
+    job.event_set = true;
+    return {};
+}
+
+bool SwapEngine::event_done(Job& job, bool* failed) noexcept {
+    *failed = false;
+    if (!job.event_set && !set_event(job, stream_of(job))) {
+        *failed = ++job.failures >= kMaxEventFailures;
+        return false;
+    }
+    const CUresult code = driver_.cuEventQuery(job.event);
+    if (code == CUDA_SUCCESS) return true;
+    if (code != CUDA_ERROR_NOT_READY) *failed = ++job.failures >= kMaxEventFailures;
+    return false;
+}
+
+bool SwapEngine::still_mine(const Job& job) const noexcept {
+    const ResidencyWord word = job.block->cell.load();
+    return word.generation() == job.generation &&
+           word.state() == (job.is_evict ? Residency::Leaving : Residency::Coming);
+}
+
+SwapEngine::Next SwapEngine::begin_evict_work(Job& job) noexcept {
+    Block& block = *job.block;
+    job.event_set = false;
+    if (!order_after_users(block, out_)) return give_up(job);
+    if (block.fresh.load() && !job.careful) {
+        Counters::add(parts_.counters->bytes_fresh, block.bytes());
+        block.record_valid.store(false);
+        job.stage = Stage::EvictCopy;
+        return set_event(job, out_) ? Next::Wait : give_up(job);
+    }
+    if (job.careful || block.record_valid.load()) {
+        if (!submit_digest(job, &job.slot, block.device_chunks(), out_)) return give_up(job);
+        (void)set_event(job, out_);
+        job.stage = Stage::EvictDigest;
+        return Next::Wait;
+    }
+    if (!submit_copy_out(job)) return give_up(job);
+    job.stage = Stage::EvictCopy;
+    return Next::Wait;
+}
+
+SwapEngine::Next SwapEngine::after_digest(Job& job) noexcept {
+    Block& block = *job.block;
+    job.first = digester_.result(job.slot);
+    if (!still_mine(job)) return Next::Done;
+    if (block.record_valid.load() && job.first == block.record) {
+        block.dirty_evictions = 0;
+        return remap_out(job);
+    }
+    ++block.dirty_evictions;
+    if (!submit_copy_out(job)) return give_up(job);
+    job.stage = Stage::EvictCopy;
+    return Next::Wait;
+}
+
+void SwapEngine::verify_copy(Job& job) noexcept {
+    if (!parts_.verify || !job.copied || job.slot == Digester::kNoSlot ||
+        job.second_slot == Digester::kNoSlot)
+        return;
+    Counters::add(parts_.counters->verified);
+    if (!(digester_.result(job.slot) == digester_.result(job.second_slot)))
+        lose("a block and its copy have different digests");
+}
+
+SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {
+    Block& block = *job.block;
+    if (!block.cell.begin_remap(Residency::Leaving, job.generation)) {
+        Counters::add(parts_.counters->cancels);
+        return Next::Done;
+    }
+    verify_copy(job);
+    const bool mappable = parts_.host_pool->kind() == HandlePool::Kind::Host;
+    const std::span<Chunk* const> to =
+        mappable ? std::span<Chunk* const>(block.host_chunks()) : std::span<Chunk* const>{};
+    switch (parts_.remapper->change(block.base, block.device_chunks(), to)) {
+        case RemapResult::Done:
+            break;
+        case RemapResult::Restored:
+            Counters::add(parts_.counters->restored);
+            block.cell.end_remap(Residency::Resident);
+            return Next::Done;
+        case RemapResult::Lost:
+            lose("a mapping could not be put back");
+            return Next::Done;  // the remap bit stays: whoever names the block is told
+    }
+    if (job.careful) {
+        job.stage = Stage::EvictGuard;
+        if (submit_digest(job, &job.second_slot, block.device_chunks(), out_)) {
+            (void)set_event(job, out_);
+            return Next::Wait;
+        }
+        // Without a verdict, what was there before is the safe side.
+        return map_back(job);
+    }
+    return after_guard(job);
+}
+
+SwapEngine::Next SwapEngine::map_back(Job& job) noexcept {
+    Block& block = *job.block;
+    const bool mappable = parts_.host_pool->kind() == HandlePool::Kind::Host;
+    const std::span<Chunk* const> from =
+        mappable ? std::span<Chunk* const>(block.host_chunks()) : std::span<Chunk* const>{};
+    block.record_valid.store(false);
+    if (parts_.remapper->change(block.base, from, block.device_chunks()) == RemapResult::Done)
+        block.cell.end_remap(Residency::Resident);
+    else
+        lose("a block that was written while it left could not be kept");
+    return Next::Done;
+}
+
+SwapEngine::Next SwapEngine::after_guard(Job& job) noexcept {
+    Block& block = *job.block;
+    if (job.careful) {
+        Counters::add(parts_.counters->guards);
+        if (!(job.first == digester_.result(job.second_slot))) {
+            Counters::add(parts_.counters->guard_hits);
+            guard_hit_ = true;
+            block.for_good.store(true);
+            return map_back(job);
+        }
+    }
+    if (job.copied) {
+        Counters::add(parts_.counters->bytes_out, block.bytes());
+    } else if (!block.fresh.load()) {
+        Counters::add(parts_.counters->bytes_clean, block.bytes());
+    }
+    Counters::add(parts_.counters->evictions);
+    log_move(job.copied ? MoveKind::EvictCopied : MoveKind::EvictClean, job);
+    parts_.device_pool->give_back(block.device_chunks());
+    block.device.fill(nullptr);
+    block.reset_uses();
+    block.cell.end_remap(Residency::Host);
+    return Next::Done;
+}
+
+SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
+    Block& block = *job.block;
+    job.event_set = false;
+    job.stage = Stage::FetchCopy;
+    if (!order_after_users(block, in_)) return give_up(job);
+    const std::span<Chunk* const> chunks(job.chunks.data(), block.run.count);
+    if (block.fresh.load() && !job.careful) {
+        Counters::add(parts_.counters->bytes_fresh, block.bytes());
+        return set_event(job, in_) ? Next::Wait : give_up(job);
+    }
+    job.copied = true;
+    for (std::uint32_t i = 0; i < block.run.count; ++i)
+        if (!LIBSWAP_CU(driver_.cuMemcpyHtoDAsync(
+                chunks[i]->alias, reinterpret_cast<const void*>(block.host[i]->alias),
+                kChunkBytes[block.run.size_class], in_)))
+            return give_up(job);
+    if (digest_is_worth_it(block) || parts_.verify)
+        if (!submit_digest(job, &job.slot, chunks, in_)) return give_up(job);
+    if (parts_.verify && digester_.ready())
+        if (!submit_digest(job, &job.second_slot, block.host_chunks(), in_)) return give_up(job);
+    return set_event(job, in_) ? Next::Wait : give_up(job);
+}
+
+SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
+    Block& block = *job.block;
+    if (!block.cell.begin_remap(Residency::Coming, job.generation)) {
+        Counters::add(parts_.counters->cancels);
+        return Next::Done;
+    }
+    verify_copy(job);
+    const bool mappable = parts_.host_pool->kind() == HandlePool::Kind::Host;
+    const std::span<Chunk* const> from =
+        mappable ? std::span<Chunk* const>(block.host_chunks()) : std::span<Chunk* const>{};
+    const std::span<Chunk* const> to(job.chunks.data(), block.run.count);
+    switch (parts_.remapper->change(block.base, from, to)) {
+        case RemapResult::Done:
+            break;
+        case RemapResult::Restored:
+            Counters::add(parts_.counters->restored);
+            block.cell.end_remap(Residency::Host);
+            return Next::Done;
+        case RemapResult::Lost:
+            lose("a mapping could not be put back");
+            return Next::Done;
+    }
+    block.device = job.chunks;
+    job.chunks.fill(nullptr);
+    if (job.slot != Digester::kNoSlot) {
+        block.record = digester_.result(job.slot);
+        block.record_valid.store(true);
+    }
+    if (job.copied) Counters::add(parts_.counters->bytes_in, block.bytes());
+    Counters::add(parts_.counters->fetches);
+    log_move(MoveKind::Fetch, job);
+    block.reset_uses();
+    block.cell.end_remap(Residency::Resident);
+    return Next::Done;
+}
+
+SwapEngine::Next SwapEngine::give_up(Job& job) noexcept {
+    job.block->cell.cancel(job.is_evict ? Residency::Leaving : Residency::Coming, job.generation,
+                           job.is_evict ? Residency::Resident : Residency::Host);
+    Counters::add(parts_.counters->cancels);
+    job.stage = Stage::Drain;
+    // What was submitted before the failure still reads and writes the block's memory.
+    job.event_set = false;
+    return Next::Wait;
+}
+
+SwapEngine::Next SwapEngine::advance(Job& job) noexcept {
+    if (job.stage == Stage::EvictQuiet || job.stage == Stage::FetchQuiet) {
+        if (!still_mine(job)) return Next::Done;
+        if (!parts_.gate->quiet(*parts_.streams)) return Next::Wait;
+        return job.is_evict ? begin_evict_work(job) : begin_fetch_work(job);
+    }
+    bool failed = false;
+    if (!event_done(job, &failed)) {
+        if (!failed) return Next::Wait;
+        lose("the device does not answer any more");
+        return Next::Done;
+    }
+    switch (job.stage) {
+        case Stage::EvictDigest:
+            return after_digest(job);
+        case Stage::EvictCopy:
+            return remap_out(job);
+        case Stage::EvictGuard:
+            return after_guard(job);
+        case Stage::FetchCopy:
+            return remap_in(job);
+        default:
+            return Next::Done;
+    }
+}
+
+void SwapEngine::finish(Job& job) noexcept {
+    Block& block = *job.block;
+    if (job.event) events_.push_back(job.event);
+    digester_.give_slot(job.slot);
+    digester_.give_slot(job.second_slot);
+    if (!job.is_evict)
+        parts_.device_pool->give_back(std::span<Chunk* const>(job.chunks.data(), block.run.count));
+    if (job.is_evict) {
+        --evictions_;
+        leaving_bytes_ -= block.bytes();
+    }
+    if (job.careful) parts_.gate->open();
+    block.busy.store(false);
+}
+
+bool SwapEngine::step() noexcept {
+    bool changed = false;
+    for (std::size_t i = 0; i < jobs_.size();) {
+        const Stage before = jobs_[i].stage;
+        const Next next = advance(jobs_[i]);
+        if (next != Next::Done) {
+            changed |= jobs_[i].stage != before;
+            ++i;
+            continue;
+        }
+        finish(jobs_[i]);
+        // Order matters to who waits longest: keep it.
+        jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+        changed = true;
+    }
+    return changed;
+}
+
+void SwapEngine::abandon_all() noexcept {
+    for (Job& job : jobs_) {
+        job.event = nullptr;
+        finish(job);
+    }
+    jobs_.clear();
+}
+
+bool SwapEngine::take_guard_hit() noexcept { return std::exchange(guard_hit_, false); }
+
+void SwapEngine::log_move(MoveKind kind, const Job& job) noexcept {
+    if (!parts_.log) return;
+    parts_.log->move(kind, job.block->id.load(), job.block->bytes(), job.after_serial, job.start_ns,
+                     host_now_ns());
+}
+
+void SwapEngine::lose(const char* what) noexcept {
+    if (lost_.exchange(true)) return;
+    LIBSWAP_LOG(Error, "{}; nothing is swapped from now on", what);
+}
+
+}  // namespace libswap

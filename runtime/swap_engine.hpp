@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// Moves blocks: one job per block under way, each a small machine of states that step() advances
+// when its event is done. Nothing here waits.
+//
+//   evict   users' events -> [digest] -> copy out -> remap onto the host copy -> [guard digest] ->
+//   Host
+//                              '-- same as at the last fetch: no copy ----^
+//   fetch   users' events -> copy in -> [digest] -> swap the mapping -> Resident
+//
+// Any driver call may fail. A job that fails before its remap is cancelled, and ends when what it
+// had submitted is done; a remap that fails is undone. Only when undoing fails too is the block
+// lost to the program (`lost()`), and nothing new may be begun.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/block_table.hpp"
+#include "runtime/counters.hpp"
+#include "runtime/digest.hpp"
+#include "runtime/event_log.hpp"
+#include "runtime/remap.hpp"
+#include "runtime/stream_table.hpp"
+
+namespace libswap {
+
+/// Unexplained launches, and the gate that keeps them out while something unexplained could go
+/// wrong.
+/// @thread any
+class Gate {
+  public:
+    /// Before an unexplained launch: false while the gate is closed. After true, leave() must
+    /// follow.
+    bool enter() noexcept {
+        pending_.fetch_add(1, std::memory_order_seq_cst);
+        if (closed_.load(std::memory_order_seq_cst) == 0) return true;
+        pending_.fetch_sub(1, std::memory_order_seq_cst);
+        return false;
+    }
+    /// After its place is noted by note().
+    void leave() noexcept { pending_.fetch_sub(1, std::memory_order_seq_cst); }
+    void note(Use use) noexcept;
+
+    void close() noexcept { closed_.fetch_add(1, std::memory_order_seq_cst); }
+    void open() noexcept { closed_.fetch_sub(1, std::memory_order_seq_cst); }
+    bool closed() const noexcept { return closed_.load(std::memory_order_seq_cst) != 0; }
+
+    /// No unexplained launch is being issued or in flight. May query events.
+    bool quiet(StreamTable& streams) noexcept;
+    /// Any unexplained launch not known to be done, without asking the driver.
+    bool maybe_busy(const StreamTable& streams) const noexcept;
+    std::uint32_t pending() const noexcept { return pending_.load(std::memory_order_seq_cst); }
+
+    /// Threads that wait for it to open: then nothing is begun that nobody waits for.
+    std::atomic<std::uint32_t> waiters{0};
+
+  private:
+    std::atomic<std::uint32_t> pending_{0};
+    std::atomic<std::uint32_t> closed_{0};
+    /// Last place per stream index, and how many of them are in use.
+    std::array<std::atomic<std::uint64_t>, 64> places_{};
+    std::atomic<std::uint64_t> overflow_{0};
+};
+
+/// @thread one at a time (the worker), except as said
+class SwapEngine {
+  public:
+    struct Parts {
+        const Driver* driver = nullptr;
+        HandlePool* device_pool = nullptr;
+        HandlePool* host_pool = nullptr;
+        StreamTable* streams = nullptr;
+        BlockTable* blocks = nullptr;
+        AddressSpace* space = nullptr;
+        Remapper* remapper = nullptr;
+        Gate* gate = nullptr;
+        Counters* counters = nullptr;
+        EventLog* log = nullptr;  ///< may be null
+        bool verify = false;
+    };
+    enum class Start : std::uint8_t {
+        Started,
+        NotNow,          ///< pinned, moving already, or its users cannot be waited for yet
+        NoDeviceMemory,  ///< no free chunks of its size
+        NoHostMemory,
+        Failed  ///< the driver refused; nothing has changed
+    };
+
+    explicit SwapEngine(const Parts& parts) noexcept;
+
+    /// Makes our streams. The context must be current, here and in all that follows.
+    Status open() noexcept;
+    /// Nothing may be under way. `context_gone`: our streams and events went with it.
+    void close(bool context_gone) noexcept;
+    bool is_open() const noexcept { return out_ != nullptr; }
+
+    /// Begins to move a resident block to the host. `careful`: its users are not all explained.
+    Start evict(Block& block, bool careful, std::uint64_t after_serial) noexcept;
+    /// Begins to bring a block. Takes its memory first.
+    Start fetch(Block& block, bool careful, std::uint64_t after_serial) noexcept;
+
+    /// Polls what is under way. True if anything changed.
+    bool step() noexcept;
+    std::size_t jobs() const noexcept { return jobs_.size(); }
+    std::size_t evictions() const noexcept { return evictions_; }
+    /// Device memory that evictions under way will free.
+    std::uint64_t leaving_bytes() const noexcept { return leaving_bytes_; }
+    /// A remap could not be undone, or data may be lost. @thread any
+    bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+    /// The context is dead: jobs are given up where they stand. For context destruction.
+    void abandon_all() noexcept;
+    /// True once after a guard found a write that nobody had announced.
+    bool take_guard_hit() noexcept;
+
+    CUstream out_stream() const noexcept { return out_; }
+    CUstream in_stream() const noexcept { return in_; }
+    Digester& digester() noexcept { return digester_; }
+
+  private:
+    enum class Stage : std::uint8_t {
+        EvictQuiet,   ///< careful: until no unexplained launch is in flight
+        EvictDigest,  ///< compares with the record
+        EvictCopy,
+        EvictGuard,  ///< after the remap, the second digest
+        FetchQuiet,
+        FetchCopy,
+        Drain  ///< cancelled or failed: until what was submitted is done
+    };
+    struct Job {
+        Block* block = nullptr;
+        std::uint64_t generation = 0;
+        Stage stage = Stage::Drain;
+        bool is_evict = false;
+        bool careful = false;
+        bool copied = false;     ///< a copy was submitted
+        bool event_set = false;  ///< `event` covers what was submitted
+        std::uint8_t failures = 0;
+        CUevent event = nullptr;
+        std::uint32_t slot = Digester::kNoSlot;
+        std::uint32_t second_slot = Digester::kNoSlot;
+        Digest first;
+        std::array<Chunk*, kMaxChunksPerBlock> chunks{};  ///< of a fetch: the new memory
+        std::uint64_t after_serial = 0;
+        std::uint64_t start_ns = 0;
+    };
+    enum class Next : std::uint8_t { Wait, Again, Done };
+
+    Job& add_job(Block& block, bool is_evict, bool careful, std::uint64_t after_serial) noexcept;
+    bool order_after_users(Block& block, CUstream stream) noexcept;
+    bool order_after(Use use, CUstream stream) noexcept;
+    Next advance(Job& job) noexcept;
+    Next begin_evict_work(Job& job) noexcept;
+    Next begin_fetch_work(Job& job) noexcept;
+    Next after_digest(Job& job) noexcept;
+    Next remap_out(Job& job) noexcept;
+    Next after_guard(Job& job) noexcept;
+    Next map_back(Job& job) noexcept;
+    Next remap_in(Job& job) noexcept;
+    Next give_up(Job& job) noexcept;
+    void finish(Job& job) noexcept;
+
+    Status submit_copy_out(Job& job) noexcept;
+    Status submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk* const> chunks,
+                         CUstream stream) noexcept;
+    Status set_event(Job& job, CUstream stream) noexcept;
+    bool event_done(Job& job, bool* failed) noexcept;
+    bool still_mine(const Job& job) const noexcept;
+    CUstream stream_of(const Job& job) const noexcept { return job.is_evict ? out_ : in_; }
+    bool digest_is_worth_it(const Block& block) const noexcept;
+    void verify_copy(Job& job) noexcept;
+    void log_move(MoveKind kind, const Job& job) noexcept;
+    void lose(const char* what) noexcept;
+
+    Parts parts_;
+    const Driver& driver_;
+    Digester digester_;
+    CUstream out_ = nullptr;
+    CUstream in_ = nullptr;
+    std::vector<Job> jobs_;
+    std::vector<CUevent> events_;
+    std::size_t evictions_ = 0;
+    std::uint64_t leaving_bytes_ = 0;
+    bool guard_hit_ = false;
+    std::atomic<bool> lost_{false};
+};
+
+}  // namespace libswap

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "runtime/worker.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "runtime/log.hpp"
+
+namespace libswap {
+namespace {
+
+constexpr std::uint32_t kMaxFetchFailures = 8;
+/// Evictions and fetches under way at once: enough to keep both directions of the link busy.
+constexpr std::size_t kMaxUnderWay = 64;
+constexpr auto kShortSleep = std::chrono::microseconds(20);
+constexpr auto kLongSleep = std::chrono::microseconds(200);
+
+}  // namespace
+
+Worker::Worker(const Driver& driver, SwapEngine::Parts parts, Host host)
+    : driver_(driver), parts_(parts), host_(std::move(host)), swap_(parts) {
+    inbox_.reserve(1024);
+    batch_.reserve(1024);
+    demands_.reserve(1024);
+}
+
+Status Worker::start(CUcontext context) {
+    stopping_ = false;
+    // The program's signals are not ours to handle.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::atomic<bool> opened{false};
+    try {
+        thread_ = std::thread([this, context, &opened] {
+            start_status_ = LIBSWAP_CU(driver_.cuCtxSetCurrent(context));
+            if (start_status_) start_status_ = swap_.open();
+            const bool ok = start_status_.has_value();
+            opened = true;
+            opened.notify_all();
+            if (ok) run(context);
+        });
+    } catch (const std::system_error&) {
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        return fail(CUDA_ERROR_OUT_OF_MEMORY, "a thread for the worker");
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    opened.wait(false);
+    if (!start_status_) {
+        thread_.join();
+        return start_status_;
+    }
+    running_ = true;
+    return {};
+}
+
+void Worker::stop(bool context_gone) {
+    if (!running_.exchange(false)) return;
+    stopping_ = true;
+    kick();
+    thread_.join();
+    swap_.close(context_gone);
+}
+
+void Worker::park() noexcept {
+    if (!running()) return;
+    parking_ = true;
+    kick();
+    for (int tries = 0; tries < 100 && !parked_; ++tries)
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+}
+
+void Worker::want(BlockIndex block, std::uint64_t serial) noexcept {
+    {
+        std::lock_guard lock(inbox_mutex_);
+        Request& request = inbox_.emplace_back();
+        request.block = block;
+        request.serial = serial;
+    }
+    inbox_signal_.notify_one();
+}
+
+void Worker::want_memory(ChunkClass size_class, std::uint32_t count) noexcept {
+    {
+        std::lock_guard lock(inbox_mutex_);
+        Request& request = inbox_.emplace_back();
+        request.kind = Request::Kind::Memory;
+        request.run = {size_class, count};
+    }
+    inbox_signal_.notify_one();
+}
+
+void Worker::give_commands(std::span<const SwapCommand> commands) noexcept {
+    {
+        std::lock_guard lock(inbox_mutex_);
+        for (const SwapCommand& command : commands) {
+            Request& request = inbox_.emplace_back();
+            request.kind = Request::Kind::Command;
+            request.command = command;
+        }
+    }
+    inbox_signal_.notify_one();
+}
+
+void Worker::kick() noexcept {
+    {
+        std::lock_guard lock(inbox_mutex_);
+        kicked_ = true;
+    }
+    inbox_signal_.notify_one();
+}
+
+void Worker::note_progress() noexcept {
+    progress_.fetch_add(1, std::memory_order_acq_rel);
+    if (progress_waiters_.load(std::memory_order_seq_cst) == 0) return;
+    std::lock_guard lock(progress_mutex_);
+    progress_signal_.notify_all();
+}
+
+void Worker::wait_progress(std::uint32_t seen, std::uint64_t timeout_us) noexcept {
+    progress_waiters_.fetch_add(1, std::memory_order_seq_cst);
+    {
+        std::unique_lock lock(progress_mutex_);
+        progress_signal_.wait_for(lock, std::chrono::microseconds(timeout_us),
+                                  [&] { return progress() != seen; });
+    }
+    progress_waiters_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Worker::run(CUcontext) {
+    prctl(PR_SET_NAME, "libswap", 0, 0, 0);
+    // Our calls must not end a capture that another thread has open.
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    LIBSWAP_CU_IGNORE(driver_.cuThreadExchangeStreamCaptureMode(&mode));
+    while (!stopping_ || swap_.jobs() != 0) {
+        if (parking_) {
+            parked_ = true;
+            for (;;) pause();
+        }
+        drain_inbox();
+        bool changed = swap_.step();
+        if (swap_.take_guard_hit()) host_.guard_hit();
+        needed_bytes_ = 0;
+        changed |= serve_demands();
+        if (!host_.capturing() && !stopping_) {
+            changed |= serve_commands();
+            changed |= serve_fetches();
+            changed |= make_room();
+        }
+        if (changed) note_progress();
+        if (swap_.lost()) {
+            // Nobody may wait for what will not come.
+            for (Demand& demand : demands_) refuse(demand);
+            demands_.clear();
+            memory_wanted_.clear();
+            commands_.clear();
+            due_fetches_.clear();
+            swap_.abandon_all();
+            note_progress();
+        }
+        idle(changed);
+    }
+}
+
+void Worker::drain_inbox() {
+    {
+        std::lock_guard lock(inbox_mutex_);
+        batch_.swap(inbox_);
+        kicked_ = false;
+    }
+    for (const Request& request : batch_) {
+        switch (request.kind) {
+            case Request::Kind::Block: {
+                Block& block = parts_.blocks->block(request.block);
+                const bool known = std::any_of(
+                    demands_.begin(), demands_.end(),
+                    [&](const Demand& demand) { return demand.block == request.block; });
+                if (!known) demands_.push_back({request.block, block.id.load(), request.serial, 0});
+                break;
+            }
+            case Request::Kind::Memory:
+                memory_wanted_.push_back(request.run);
+                break;
+            case Request::Kind::Command:
+                commands_.push_back(request.command);
+                break;
+        }
+    }
+    batch_.clear();
+}
+
+void Worker::refuse(Demand& demand) {
+    Block& block = parts_.blocks->block(demand.block);
+    block.refused.store(true);
+    note_progress();
+}
+
+bool Worker::serve_demands() {
+    bool changed = false;
+    std::erase_if(demands_, [&](Demand& demand) {
+        Block& block = parts_.blocks->block(demand.block);
+        const ResidencyWord word = block.cell.load();
+        if (block.id.load() != demand.id || word.state() == Residency::Free) return true;
+        if (word.state() == Residency::Resident || word.state() == Residency::Leaving) return true;
+        if (word.state() == Residency::Coming || word.remapping()) return false;
+        if (block.wanted.load() == 0) return true;  // nobody waits any more
+        if (host_.capturing()) {
+            refuse(demand);
+            return true;
+        }
+        switch (swap_.fetch(block, host_.careful(), demand.serial)) {
+            case SwapEngine::Start::Started:
+                changed = true;
+                return false;
+            case SwapEngine::Start::NoDeviceMemory:
+                needed_bytes_ += block.bytes();
+                return false;
+            case SwapEngine::Start::Failed:
+                if (++demand.failures < kMaxFetchFailures) return false;
+                refuse(demand);
+                return true;
+            default:
+                return false;
+        }
+    });
+    std::erase_if(memory_wanted_, [&](const ChunkRun& run) {
+        if (parts_.device_pool->free_count(run.size_class) >= run.count) {
+            changed = true;
+            return true;
+        }
+        if (parts_.device_pool->grow(run.size_class, run.count)) {
+            changed = true;
+            return true;
+        }
+        needed_bytes_ += run.bytes();
+        return false;
+    });
+    return changed;
+}
+
+bool Worker::serve_commands() {
+    bool changed = false;
+    while (!commands_.empty()) {
+        const SwapCommand command = commands_.front();
+        if (command.run != host_.plan_run()) {
+            commands_.pop_front();
+            continue;
+        }
+        if (swap_.jobs() >= kMaxUnderWay || !host_.op_complete(command.after_serial)) break;
+        commands_.pop_front();
+        if (command.kind == SwapCommand::Kind::Fetch) {
+            due_fetches_.push_back(command);
+            continue;
+        }
+        if (command.kind != SwapCommand::Kind::Evict) continue;
+        Block* block = parts_.blocks->find(command.block);
+        if (!block || block->wanted.load() != 0) continue;
+        changed |= swap_.evict(*block, host_.careful(), command.after_serial) ==
+                   SwapEngine::Start::Started;
+    }
+    return changed;
+}
+
+bool Worker::serve_fetches() {
+    bool changed = false;
+    while (!due_fetches_.empty() && swap_.jobs() < kMaxUnderWay && needed_bytes_ == 0) {
+        const SwapCommand command = due_fetches_.front();
+        Block* block = parts_.blocks->find(command.block);
+        if (command.run != host_.plan_run() || !block) {
+            due_fetches_.pop_front();
+            continue;
+        }
+        const ResidencyWord word = block->cell.load();
+        if (word.state() == Residency::Leaving) {
+            // Still on its way out: it was to be gone by now. Pinning would cancel; so does this.
+            if (block->cell.cancel(Residency::Leaving, word.generation(), Residency::Resident))
+                due_fetches_.pop_front();
+            continue;
+        }
+        if (word.state() != Residency::Host) {
+            due_fetches_.pop_front();
+            continue;
+        }
+        if (parts_.gate->waiters.load() != 0 && host_.careful()) break;
+        const auto start = swap_.fetch(*block, host_.careful(), command.after_serial);
+        if (start == SwapEngine::Start::NoDeviceMemory) {
+            if (host_.reclaim_cached()) continue;
+            break;
+        }
+        changed |= start == SwapEngine::Start::Started;
+        if (start == SwapEngine::Start::NotNow) break;
+        due_fetches_.pop_front();
+    }
+    return changed;
+}
+
+Block* Worker::coldest() {
+    Block* best = nullptr;
+    std::uint64_t oldest = UINT64_MAX;
+    const BlockIndex end = parts_.blocks->end();
+    for (BlockIndex i = 0; i < end; ++i) {
+        Block& block = parts_.blocks->block(i);
+        const ResidencyWord word = block.cell.load();
+        if (word.state() != Residency::Resident || word.pins() != 0 || word.remapping()) continue;
+        if (block.busy.load() || block.for_good.load() || block.wanted.load() != 0) continue;
+        const std::uint64_t touched = block.last_touch.load(std::memory_order_relaxed);
+        if (touched >= oldest) continue;
+        oldest = touched;
+        best = &block;
+    }
+    return best;
+}
+
+bool Worker::make_room() {
+    if (needed_bytes_ == 0) return false;
+    bool changed = false;
+    bool stuck = false;
+    while (swap_.jobs() < kMaxUnderWay &&
+           parts_.device_pool->available_bytes() + swap_.leaving_bytes() < needed_bytes_) {
+        if (host_.reclaim_cached()) {
+            changed = true;
+            continue;
+        }
+        Block* victim = coldest();
+        if (!victim) {
+            stuck = true;
+            break;
+        }
+        const auto start = swap_.evict(*victim, host_.careful(), 0);
+        if (start == SwapEngine::Start::Started) {
+            changed = true;
+            continue;
+        }
+        if (start == SwapEngine::Start::NoHostMemory && reclaim_host_memory()) continue;
+        stuck = start == SwapEngine::Start::NoHostMemory;
+        break;
+    }
+    if (!stuck || swap_.jobs() != 0) return changed;
+    // Nothing leaves and nothing can: what waits is used where it is. Once something was refused,
+    // what is there may be enough for the rest.
+    if (!demands_.empty()) {
+        Demand* last = &demands_.back();
+        refuse(*last);
+        demands_.pop_back();
+        changed = true;
+    } else {
+        memory_wanted_.clear();
+        changed = true;
+    }
+    return changed;
+}
+
+bool Worker::reclaim_host_memory() {
+    // Host copies of resident blocks only spare a copy out: the coldest goes last.
+    Block* best = nullptr;
+    const BlockIndex end = parts_.blocks->end();
+    for (BlockIndex i = 0; i < end; ++i) {
+        Block& block = parts_.blocks->block(i);
+        if (block.cell.load().state() != Residency::Resident || block.busy.load() ||
+            !block.has_host())
+            continue;
+        if (!best || block.last_touch.load() > best->last_touch.load()) best = &block;
+    }
+    if (!best) return false;
+    best->busy.store(true);
+    // Freed meanwhile: its memory goes back by another way.
+    const bool still = best->cell.load().state() == Residency::Resident;
+    if (still) {
+        best->record_valid.store(false);
+        parts_.host_pool->give_back(best->host_chunks());
+        best->host.fill(nullptr);
+    }
+    best->busy.store(false);
+    return still;
+}
+
+bool Worker::pending() const noexcept {
+    return swap_.jobs() != 0 || !demands_.empty() || !memory_wanted_.empty() ||
+           !commands_.empty() || !due_fetches_.empty();
+}
+
+void Worker::idle(bool changed) {
+    if (changed) {
+        idle_rounds_ = 0;
+        return;
+    }
+    const bool soon = host_.background() || pending();
+    std::unique_lock lock(inbox_mutex_);
+    const auto ready = [&] {
+        return !inbox_.empty() || kicked_ || parking_ || (stopping_ && !pending());
+    };
+    if (soon) {
+        const auto sleep = ++idle_rounds_ < 100 ? kShortSleep : kLongSleep;
+        inbox_signal_.wait_for(lock, sleep, ready);
+    } else {
+        inbox_signal_.wait(lock, ready);
+    }
+}
+
+}  // namespace libswap

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// The worker of a device: a thread that completes what is under way, brings what is wanted, makes
+// room and follows the plan. It queries events and never blocks on one. All choices of what leaves
+// are made here, so one thread at a time makes room.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/plan_executor.hpp"
+#include "runtime/swap_engine.hpp"
+
+namespace libswap {
+
+class Worker {
+  public:
+    /// What the worker asks of the device around it. All called on the worker's thread.
+    struct Host {
+        /// Operation `serial` and all before it have completed. May query events.
+        std::function<bool(std::uint64_t serial)> op_complete;
+        /// Frees the memory of a freed range that still has its mapping. False if there is none.
+        std::function<bool()> reclaim_cached;
+        /// The plan that commands belong to.
+        std::function<std::uint32_t()> plan_run;
+        /// Unexplained launches are about: be careful.
+        std::function<bool()> careful;
+        /// A capture is open: begin nothing.
+        std::function<bool()> capturing;
+        /// A guard found a hidden write.
+        std::function<void()> guard_hit;
+        /// Now and then, also when idle: collects times of operations. True if more is to come
+        /// soon.
+        std::function<bool()> background;
+    };
+
+    Worker(const Driver& driver, SwapEngine::Parts parts, Host host);
+
+    /// Starts the thread in a context, and waits until it has made its streams. @thread any
+    Status start(CUcontext context);
+    /// Finishes what is under way and ends the thread. `context_gone` as SwapEngine::close.
+    void stop(bool context_gone);
+    /// From now on the thread makes no call; the process ends around it. Waits a moment for a call
+    /// under way.
+    void park() noexcept;
+    bool running() const noexcept { return running_.load(std::memory_order_acquire); }
+
+    /// An operation waits for this block. @thread any
+    void want(BlockIndex block, std::uint64_t serial) noexcept;
+    /// An allocation waits for free chunks of a size. @thread any
+    void want_memory(ChunkClass size_class, std::uint32_t count) noexcept;
+    /// @thread any
+    void give_commands(std::span<const SwapCommand> commands) noexcept;
+    /// Something may have changed (a free, an end of a capture). @thread any
+    void kick() noexcept;
+
+    /// Counts changes of any block. @thread any
+    std::uint32_t progress() const noexcept { return progress_.load(std::memory_order_acquire); }
+    /// Waits until progress() is not `seen`, at most `timeout_us`. @thread any but the worker
+    void wait_progress(std::uint32_t seen, std::uint64_t timeout_us) noexcept;
+    /// Says that something changed. @thread any
+    void note_progress() noexcept;
+
+    bool lost() const noexcept { return swap_.lost(); }
+
+  private:
+    struct Demand {
+        BlockIndex block = kNoBlock;
+        std::uint64_t id = 0;
+        std::uint64_t serial = 0;
+        std::uint32_t failures = 0;
+    };
+    struct Request {
+        enum class Kind : std::uint8_t { Block, Memory, Command } kind = Kind::Block;
+        BlockIndex block = kNoBlock;
+        ChunkRun run;
+        std::uint64_t serial = 0;
+        SwapCommand command;
+    };
+
+    void run(CUcontext context);
+    void drain_inbox();
+    bool serve_demands();
+    bool serve_commands();
+    bool serve_fetches();
+    bool make_room();
+    bool reclaim_host_memory();
+    Block* coldest();
+    bool pending() const noexcept;
+    void idle(bool changed);
+    void refuse(Demand& demand);
+
+    const Driver& driver_;
+    SwapEngine::Parts parts_;
+    Host host_;
+    SwapEngine swap_;
+
+    std::thread thread_;
+    std::atomic<bool> running_{false};
+    std::atomic<bool> stopping_{false};
+    std::atomic<bool> parking_{false};
+    std::atomic<bool> parked_{false};
+    Status start_status_;
+
+    RankedMutex<LockRank::WorkerQueue> inbox_mutex_;
+    std::condition_variable_any inbox_signal_;
+    std::vector<Request> inbox_;
+    bool kicked_ = false;
+
+    std::vector<Request> batch_;
+    std::vector<Demand> demands_;
+    std::vector<ChunkRun> memory_wanted_;
+    std::deque<SwapCommand> commands_;
+    std::deque<SwapCommand> due_fetches_;
+    std::uint64_t needed_bytes_ = 0;
+    std::uint32_t idle_rounds_ = 0;
+
+    std::atomic<std::uint32_t> progress_{0};
+    std::mutex progress_mutex_;
+    std::condition_variable progress_signal_;
+    std::atomic<std::uint32_t> progress_waiters_{0};
+};
+
+}  // namespace libswap
