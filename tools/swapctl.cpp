@@ -21,6 +21,9 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", "swapctl " LIBSWAP_VERSION);
     app.require_subcommand(1);
     int exit_status = 0;
+    libswap::tools::add_run_command(app, exit_status);
+    libswap::tools::add_report_command(app, exit_status);
+    libswap::tools::add_workload_command(app, exit_status);
     libswap::tools::add_plan_command(app, exit_status);
     try {
         app.parse(argc, argv);
