@@ -39,6 +39,18 @@ class Stopwatch {
     cudaEvent_t stop_ = nullptr;
 };
 
+/// Memory of the device. If `leave_bytes` is not 0, takes what is free beyond it, for good.
+std::uint64_t prepare_device(std::uint64_t leave_bytes) {
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    TRAIN_CNN_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+    if (leave_bytes != 0 && leave_bytes < free_bytes) {
+        void* taken = nullptr;
+        TRAIN_CNN_CHECK(cudaMalloc(&taken, free_bytes - leave_bytes));
+    }
+    return total_bytes;
+}
+
 int run(const Options& options) {
     const Digits digits = read_digits(options.data);
     if (digits.count() == 0) {
@@ -46,9 +58,10 @@ int run(const Options& options) {
     }
     const Split split = split_digits(digits, options.batch);
     Batches batches(split.train_count, options.batch, options.seed);
+    Results results;
+    results.device_bytes = prepare_device(options.leave_bytes);
     Trainer trainer(options);
     Stopwatch stopwatch;
-    Results results;
     results.clock = "CUDA events";
     std::vector<float> times_ms;
     for (int i = 0; i < options.iterations; ++i) {

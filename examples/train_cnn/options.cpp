@@ -19,6 +19,8 @@ constexpr const char* kHelp =
     "  --lr X            learning rate (0.002)\n"
     "  --momentum X      (0.9)\n"
     "  --alloc once|iteration   when activations and their gradients are allocated (once)\n"
+    "  --leave BYTES     train with that much device memory, having taken all else (0: take "
+    "nothing)\n"
     "  --data FILE       the images (examples/data/digits.txt)\n"
     "  --json FILE       write the results there too\n";
 
@@ -67,6 +69,11 @@ bool set_option(Options& options, const char* name, const char* text) {
     if (std::strcmp(name, "--alloc") == 0) {
         options.alloc_each_iteration = std::strcmp(text, "iteration") == 0;
         return options.alloc_each_iteration || std::strcmp(text, "once") == 0;
+    }
+    if (std::strcmp(name, "--leave") == 0) {
+        const bool valid = parse_int(text, 0, 1LL << 62, value);
+        options.leave_bytes = static_cast<std::uint64_t>(value);
+        return valid;
     }
     if (std::strcmp(name, "--data") == 0) {
         options.data = text;

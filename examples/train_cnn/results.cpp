@@ -33,9 +33,9 @@ bool write_json(const Results& results, const std::string& path) {
     }
     std::fprintf(file,
                  "], \"accuracy\": %.6g, \"digest\": \"%016" PRIx64 "\", \"peak_bytes\": %" PRIu64
-                 ", \"iteration_ms\": %.6g, \"clock\": \"%s\"}\n",
-                 results.accuracy, results.digest, results.peak_bytes, results.iteration_ms,
-                 results.clock.c_str());
+                 ", \"device_bytes\": %" PRIu64 ", \"iteration_ms\": %.6g, \"clock\": \"%s\"}\n",
+                 results.accuracy, results.digest, results.peak_bytes, results.device_bytes,
+                 results.iteration_ms, results.clock.c_str());
     if (std::fclose(file) != 0) {
         std::perror(path.c_str());
         return false;

@@ -16,6 +16,8 @@ struct Results {
     std::uint64_t digest = 0;
     /// Device memory asked for at the worst moment; 0 on the CPU.
     std::uint64_t peak_bytes = 0;
+    /// Size of the device's memory as it says; 0 on the CPU.
+    std::uint64_t device_bytes = 0;
     /// Median over the iterations.
     double iteration_ms = 0;
     /// Where the iterations' times come from.
