@@ -627,8 +627,10 @@ class Decoder {
     /// in local memory; those of a kernel at fixed places.
     bool place(const Operand& address, Space& space, Inst& inst, bool& fixed_param) {
         fixed_param = false;
-        const auto symbol = address.name.empty() ? std::nullopt : b_.find(address.name);
-        if (space == Space::Param && address.kind == OperandKind::Address && symbol &&
+        std::optional<Symbol> symbol;
+        if (!address.name.empty()) symbol = b_.find(address.name);
+        const bool is_address = address.kind == OperandKind::Address;
+        if (space == Space::Param && is_address && symbol &&
             symbol->kind == SymbolKind::KernelParam) {
             fixed_param = true;
             inst.imm = static_cast<std::int64_t>(symbol->offset_bytes + address.bits);

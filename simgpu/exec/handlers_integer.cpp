@@ -7,6 +7,9 @@ namespace simgpu::exec::SIMGPU_ISA {
 
 namespace {
 
+__extension__ using Int128 = __int128;
+__extension__ using UnsignedInt128 = unsigned __int128;
+
 template <class T>
 struct Wider;
 template <>
@@ -27,11 +30,11 @@ struct Wider<std::uint32_t> {
 };
 template <>
 struct Wider<std::int64_t> {
-    using type = __int128;
+    using type = Int128;
 };
 template <>
 struct Wider<std::uint64_t> {
-    using type = unsigned __int128;
+    using type = UnsignedInt128;
 };
 template <class T>
 using Wide = typename Wider<T>::type;

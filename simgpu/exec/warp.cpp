@@ -14,7 +14,7 @@ namespace {
 /// What a thread may have in local memory, as on a device.
 constexpr std::uint32_t kMaxLocalBytes = 512 * 1024;
 /// Jumps back that a split may take while others of its warp are ready.
-constexpr std::uint32_t kPatience = 20'000;
+constexpr std::uint32_t kPatience = 2048;
 
 std::uint64_t constant_value(const Warp& warp, const Frame& frame, const Constant& constant) {
     switch (constant.kind) {
@@ -234,8 +234,9 @@ WarpOutcome run_warp(Warp& warp, std::int64_t budget) {
             warp.forced = next != nullptr;
         }
         if (next == nullptr) return WarpOutcome::Blocked;
+        // Counted across calls: a lane that spins must not keep the one that holds the lock waiting.
+        if (warp.impatient || warp.patience == 0) warp.patience = kPatience;
         warp.impatient = false;
-        warp.patience = kPatience;
         resume(warp, *next);
         execute(warp);
     }
