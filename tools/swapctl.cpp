@@ -25,6 +25,11 @@ int main(int argc, char** argv) {
     libswap::tools::add_report_command(app, exit_status);
     libswap::tools::add_workload_command(app, exit_status);
     libswap::tools::add_plan_command(app, exit_status);
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+        libswap::tools::fail(
+            fmt::format("unknown command {} (swapctl --help lists them)", argv[1]));
+        return 2;
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
