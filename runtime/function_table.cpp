@@ -18,7 +18,15 @@ std::uint64_t hash_bytes(std::uint64_t hash, const void* data, std::size_t bytes
     return hash;
 }
 
+std::uint64_t next_epoch() noexcept {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
+
+FunctionTable::FunctionTable(const Driver& driver) noexcept
+    : driver_(driver), epoch_(next_epoch()) {}
 
 const void* extra_buffer(void** extra, std::size_t* bytes) noexcept {
     const void* buffer = nullptr;
@@ -37,7 +45,6 @@ const void* extra_buffer(void** extra, std::size_t* bytes) noexcept {
 
 FunctionInfo* FunctionTable::find(CUfunction function) noexcept {
     thread_local struct {
-        const FunctionTable* table = nullptr;
         std::uint64_t epoch = 0;
         CUfunction function = nullptr;
         FunctionInfo* info = nullptr;
@@ -45,14 +52,14 @@ FunctionInfo* FunctionTable::find(CUfunction function) noexcept {
     const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
     auto& slot =
         recent[(reinterpret_cast<std::uintptr_t>(function) >> 4) * 0x9e3779b97f4a7c15 >> 60];
-    if (slot.function == function && slot.table == this && slot.epoch == epoch) return slot.info;
+    if (slot.function == function && slot.epoch == epoch) return slot.info;
     FunctionInfo* info = nullptr;
     {
         std::shared_lock lock(mutex_);
         if (auto found = functions_.find(function); found != functions_.end()) info = found->second;
     }
     if (!info) info = make(function);
-    slot = {this, epoch, function, info};
+    slot = {epoch, function, info};
     return info;
 }
 
@@ -92,7 +99,7 @@ FunctionInfo* FunctionTable::make(CUfunction function) noexcept try {
 void FunctionTable::invalidate() noexcept {
     std::unique_lock lock(mutex_);
     functions_.clear();
-    epoch_.fetch_add(1, std::memory_order_release);
+    epoch_.store(next_epoch(), std::memory_order_release);
 }
 
 }  // namespace libswap

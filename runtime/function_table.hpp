@@ -46,7 +46,7 @@ struct FunctionInfo {
 /// @thread any
 class FunctionTable {
   public:
-    explicit FunctionTable(const Driver& driver) noexcept : driver_(driver) {}
+    explicit FunctionTable(const Driver& driver) noexcept;
 
     /// The function's entry, made on first use (which asks the driver). Never null, except out of
     /// memory.
@@ -61,7 +61,8 @@ class FunctionTable {
     std::shared_mutex mutex_;
     tsl::robin_map<CUfunction, FunctionInfo*> functions_;
     std::vector<std::unique_ptr<FunctionInfo>> all_;
-    std::atomic<std::uint64_t> epoch_{1};
+    /// Of this table at this time, never used again: what threads remember is of it.
+    std::atomic<std::uint64_t> epoch_;
 };
 
 /// Calls `visit(word)` for every 8-byte word of a launch's parameters: whole aligned words of each

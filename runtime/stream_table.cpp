@@ -17,10 +17,15 @@ std::uint64_t this_thread_number() noexcept {
     return number;
 }
 
+std::uint64_t next_table_id() noexcept {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 StreamTable::StreamTable(const Driver& driver) noexcept
-    : driver_(driver), entries_(new std::atomic<Entry*>[kMaxStreams]()) {}
+    : driver_(driver), id_(next_table_id()), entries_(new std::atomic<Entry*>[kMaxStreams]()) {}
 
 StreamTable::~StreamTable() {
     for (StreamIndex i = 0; i < count(); ++i) {
@@ -55,18 +60,18 @@ StreamIndex StreamTable::lookup(CUcontext context, CUstream stream,
 StreamIndex StreamTable::find(CUcontext context, CUstream stream) noexcept {
     // Most programs name one stream again and again.
     thread_local struct {
-        const StreamTable* table = nullptr;
+        std::uint64_t table = 0;
         CUcontext context = nullptr;
         CUstream stream = nullptr;
         StreamIndex index = kNoStream;
     } last;
-    if (last.table == this && last.stream == stream && last.context == context &&
+    if (last.table == id_ && last.stream == stream && last.context == context &&
         alive(last.index) && handle(last.index) == stream && this->context(last.index) == context)
         return last.index;
     const std::uint64_t thread = stream == CU_STREAM_PER_THREAD ? this_thread_number() : 0;
     StreamIndex index = lookup(context, stream, thread);
     if (index == kNoStream) index = insert(context, stream, thread);
-    last.table = this;
+    last.table = id_;
     last.context = context;
     last.stream = stream;
     last.index = index;

@@ -121,6 +121,7 @@ class StreamTable {
     static void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) noexcept;
 
     const Driver& driver_;
+    const std::uint64_t id_;  ///< of this table, never used again: what threads remember is of it
     std::unique_ptr<std::atomic<Entry*>[]> entries_;
     std::atomic<StreamIndex> count_{0};
     RankedMutex<LockRank::Streams> insert_mutex_;
