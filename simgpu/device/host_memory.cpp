@@ -34,14 +34,14 @@ Result<void*> Memory::host_allocate(std::uint64_t bytes, unsigned flags) {
     if (va > start) munmap(raw, va - start);
     const std::uint64_t tail = start + whole - (va + whole - kPageBytes);
     if (tail != 0) munmap(reinterpret_cast<void*>(va + whole - kPageBytes), tail);
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     state_->host_ranges[va] =
         HostRange{bytes, true, flags, state_->next_buffer_id++, whole - kPageBytes};
     return reinterpret_cast<void*>(va);
 }
 
 Status Memory::host_free(void* pointer) {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto it = state_->host_ranges.find(reinterpret_cast<std::uint64_t>(pointer));
     if (it == state_->host_ranges.end() || !it->second.pinned) return CUDA_ERROR_INVALID_VALUE;
     munmap(pointer, it->second.mapped_bytes);
@@ -52,7 +52,7 @@ Status Memory::host_free(void* pointer) {
 Status Memory::host_register(void* pointer, std::uint64_t bytes, unsigned flags) {
     const auto va = reinterpret_cast<std::uint64_t>(pointer);
     if (pointer == nullptr || bytes == 0 || va + bytes < va) return CUDA_ERROR_INVALID_VALUE;
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     if (state_->window.contains(va) || state_->window.contains(va + bytes - 1))
         return CUDA_ERROR_INVALID_VALUE;
     if (overlaps(state_->host_ranges, va, bytes)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -61,7 +61,7 @@ Status Memory::host_register(void* pointer, std::uint64_t bytes, unsigned flags)
 }
 
 Status Memory::host_unregister(void* pointer) {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto it = state_->host_ranges.find(reinterpret_cast<std::uint64_t>(pointer));
     if (it == state_->host_ranges.end() || it->second.pinned)
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
@@ -70,7 +70,7 @@ Status Memory::host_unregister(void* pointer) {
 }
 
 PointerInfo Memory::find(std::uint64_t va, int device) const {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     auto& state = *state_;
     PointerInfo info;
     if (!state.window.contains(va)) {

@@ -74,8 +74,8 @@ void HostThreads::reconcile(std::uint64_t now_ns) {
     for (const pid_t tid : present) {
         if (threads_.count(tid) != 0) continue;
         auto& thread = add(tid);
-        thread.base_now_ns = now_ns;
-        thread.base_cpu_ns = cpu_ns(tid);
+        thread.stranger = true;
+        thread.local_ns = now_ns;
     }
 }
 
@@ -87,18 +87,17 @@ std::uint64_t HostThreads::cpu_ns(pid_t tid) {
 std::uint64_t HostThreads::own_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 std::uint64_t HostThreads::real_ns() { return read_clock(CLOCK_MONOTONIC); }
 
-bool HostThreads::asleep(const std::vector<pid_t>& tids) {
+std::vector<bool> HostThreads::asleep(const std::vector<pid_t>& tids) {
     std::vector<std::uint64_t> before;
+    std::vector<bool> result;
     for (const pid_t tid : tids) before.push_back(cpu_ns(tid));
-    for (const pid_t tid : tids) {
-        if (!is_asleep(state_of(tid))) return false;
-    }
+    for (const pid_t tid : tids) result.push_back(is_asleep(state_of(tid)));
     // One that was asleep when it was looked at may have been woken by one that was looked at
     // later.
     for (std::size_t i = 0; i < tids.size(); ++i) {
-        if (cpu_ns(tids[i]) != before[i]) return false;
+        if (result[i] && cpu_ns(tids[i]) != before[i]) result[i] = false;
     }
-    return true;
+    return result;
 }
 
 }  // namespace simgpu

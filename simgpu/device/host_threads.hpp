@@ -22,14 +22,21 @@ struct HostThread {
         Running,  ///< May go on by itself, unless /proc says that it is asleep.
         Polling,  ///< Its last call was a query that said NOT_READY.
         Blocked,  ///< Waits in one of our calls.
+        Idle,     ///< Ours, for host functions, and has none.
     };
     State state = State::Running;
-    std::uint64_t base_now_ns = 0;  ///< The clock when its processor time was base_cpu_ns.
-    std::uint64_t base_cpu_ns = 0;
+    bool stranger = false;       ///< Never called us.
+    std::uint64_t local_ns = 0;  ///< Its simulated time, never behind the clock while it runs.
+    // When it was last seen by us: its simulated, real and processor time then.
+    std::uint64_t base_local_ns = 0, base_real_ns = 0, base_cpu_ns = 0;
+    std::uint64_t cpu_read_ns = 0;      ///< Real time at which base_cpu_ns was read.
+    std::uint64_t asleep_until_ns = 0;  ///< Real time until which it is taken to be asleep.
     std::vector<std::shared_ptr<Op>>
         polled;  ///< What it was told NOT_READY about since its last other call.
     std::uint64_t notice_until_ns =
         0;  ///< Real time until which it may yet notice that a polled one is done.
+    const Op* last_complete = nullptr;  ///< What its last query found complete.
+    bool asked_before = false;  ///< Its last call was a query that found something complete.
     std::condition_variable wake;
     unsigned waiting_for = 0;
 };
@@ -50,8 +57,8 @@ class HostThreads {
     static std::uint64_t cpu_ns(pid_t tid);
     static std::uint64_t own_cpu_ns();
     static std::uint64_t real_ns();
-    /// Whether all of `tids` are asleep (or gone), seen twice without processor time in between.
-    static bool asleep(const std::vector<pid_t>& tids);
+    /// Which of `tids` are asleep (or gone), and used no processor while all were looked at.
+    static std::vector<bool> asleep(const std::vector<pid_t>& tids);
 
   private:
     std::map<pid_t, std::unique_ptr<HostThread>> threads_;

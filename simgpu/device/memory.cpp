@@ -177,13 +177,16 @@ std::uint64_t Memory::window_base() const { return state_->window.base(); }
 std::uint64_t Memory::window_bytes() const { return state_->window.bytes(); }
 bool Memory::without_data() const { return state_->config.without_data; }
 
+bool Memory::busy() const { return state_->inside.load() != 0; }
+std::uint64_t Memory::calls() const { return state_->calls.load(); }
+
 Memory::Usage Memory::usage(int device) const {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     return state_->store.usage(device);
 }
 
 std::uint64_t Memory::write_count(std::uint64_t va) const {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const ChunkState* chunk = state_->chunk_at(va);
     return chunk == nullptr ? 0 : chunk->writes;
 }

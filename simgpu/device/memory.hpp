@@ -149,6 +149,11 @@ class Memory {
     /// mapped throughout; outside: pinned or registered host memory.
     Access resolve(int device, std::uint64_t va, std::uint64_t bytes, bool write);
 
+    /// Whether a thread is in one of the calls above.
+    bool busy() const;
+    /// How many have begun.
+    std::uint64_t calls() const;
+
     /// How often operations wrote to the physical 2 MiB chunk behind `va` (0 where nothing is
     /// mapped).
     std::uint64_t write_count(std::uint64_t va) const;

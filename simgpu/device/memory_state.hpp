@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,8 +55,32 @@ struct HostRange {
 struct Memory::State {
     explicit State(const MemoryConfig& config);
 
+    /// What a call of the program holds: the lock, and a mark that somebody is in here, who may
+    /// look asleep while he waits for the lock.
+    class Guard {
+      public:
+        explicit Guard(State& state) : state_(state) {
+            // In this order: who reads an old count and then finds nobody inside will see it
+            // change.
+            state_.inside.fetch_add(1);
+            state_.calls.fetch_add(1);
+            state_.lock.lock();
+        }
+        ~Guard() {
+            state_.lock.unlock();
+            state_.inside.fetch_sub(1);
+        }
+        Guard(const Guard&) = delete;
+        Guard& operator=(const Guard&) = delete;
+
+      private:
+        State& state_;
+    };
+
     MemoryConfig config;
     Window window;
+    std::atomic<int> inside{0};
+    std::atomic<std::uint64_t> calls{0};
     mutable std::mutex lock;
     PhysicalStore store;
     std::vector<std::unique_ptr<PageTable>> tables;  ///< One per device.

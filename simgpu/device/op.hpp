@@ -42,8 +42,9 @@ struct Op {
     std::vector<HostThread*> waiters;
 
     bool done = false;
-    bool work_done = false;    ///< The data has really moved.
-    bool end_reached = false;  ///< The clock stands at the modelled end, and waits for the work.
+    bool work_done = false;       ///< The data has really moved.
+    bool end_reached = false;     ///< The clock stands at the modelled end, and waits for the work.
+    std::uint64_t submit_ns = 0;  ///< Simulated time of the thread that submitted it.
     std::uint64_t ready_ns = 0, start_ns = 0, end_ns = 0;
     std::uint64_t delay_ns = 0;
     Status status = CUDA_SUCCESS;

@@ -97,14 +97,14 @@ Result<std::uint64_t> Memory::allocate(int device, std::uint64_t bytes) {
     if (bytes == 0) return failed(CUDA_ERROR_INVALID_VALUE);
     if (device < 0 || device >= state_->config.device_count)
         return failed(CUDA_ERROR_INVALID_DEVICE);
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     if (bytes > state_->window.bytes()) return failed(CUDA_ERROR_OUT_OF_MEMORY);
     if (bytes < kSmallLimit) return state_->allocate_small(device, bytes);
     return state_->allocate_pages(device, bytes, RangeUse::Plain);
 }
 
 Status Memory::free(std::uint64_t va) {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto range = state_->ranges.find(va);
     if (range != state_->ranges.end() && range->second.use == RangeUse::Plain) {
         state_->free_pages(va);
@@ -114,7 +114,7 @@ Status Memory::free(std::uint64_t va) {
 }
 
 void Memory::set_peer_access(int device, int owner, bool granted) {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     state_->peers[owner][device] = granted;
     for (const auto& [va, range] : state_->ranges) {
         if (range.use == RangeUse::Reservation) continue;

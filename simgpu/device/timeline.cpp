@@ -54,13 +54,14 @@ bool Timeline::ByPriority::operator()(const OpPtr& a, const OpPtr& b) const {
 Timeline::DeviceState::DeviceState(const MachineProfile& profile)
     : link(profile.h2d_gbps, profile.d2h_gbps, profile.h2d_duplex_gbps, profile.d2h_duplex_gbps) {}
 
-void Timeline::add_timer(std::uint64_t at_ns, TimerKind kind, OpPtr op, HostThread* thread) {
-    timers_.push(Timer{at_ns, sequence_++, kind, std::move(op), thread});
+void Timeline::add_timer(std::uint64_t at_ns, TimerKind kind, OpPtr op) {
+    timers_.push(Timer{at_ns, sequence_++, kind, std::move(op)});
 }
 
-void Timeline::submit(Call&, const OpPtr& op, const std::vector<OpPtr>& after) {
+void Timeline::submit(Call& call, const OpPtr& op, const std::vector<OpPtr>& after) {
     op->sequence = sequence_++;
-    ++pending_;
+    call.self_->local_ns += ns_of(profile_.host_call_us * kUsToNs);
+    op->submit_ns = call.self_->local_ns;
     const auto depend = [&](const OpPtr& earlier) {
         if (earlier == nullptr || earlier->done) return;
         earlier->dependents.push_back(op);
@@ -81,8 +82,7 @@ void Timeline::submit(Call&, const OpPtr& op, const std::vector<OpPtr>& after) {
     stream.last = op;
     if (op->unmet == 0) ready_.push_back(op);
     process_due();
-    advance_to(now_ns() + ns_of(profile_.host_call_us * kUsToNs));
-    conductor_wake_.notify_one();
+    if (conductor_idle_) conductor_wake_.notify_one();
 }
 
 bool Timeline::frozen() const { return kernels_undone_ != 0 || overdue_ != 0 || parked_; }
@@ -113,15 +113,11 @@ void Timeline::process_due() {
     }
 }
 
-void Timeline::advance_to(std::uint64_t target_ns) {
-    process_due();
-    while (!frozen() && now_ns() < target_ns) {
-        now_.store(std::min(target_ns, next_event_ns()), std::memory_order_release);
-        process_due();
-    }
-}
-
 void Timeline::begin(const OpPtr& op) {
+    if (op->submit_ns > now_ns()) {
+        add_timer(op->submit_ns, TimerKind::Submit, op);
+        return;
+    }
     op->ready_ns = op->start_ns = now_ns();
     if (op->context->error != CUDA_SUCCESS && !op->function_in_any_case) {
         finish(op, op->context->error);
@@ -246,9 +242,8 @@ void Timeline::handle(const Timer& timer) {
                 end_reached(timer.op);
             }
             return;
-        case TimerKind::Wake:
-            --pending_;
-            wake(*timer.thread);
+        case TimerKind::Submit:
+            begin(timer.op);
             return;
     }
 }
@@ -320,7 +315,6 @@ void Timeline::fail(ContextState& context, Status status, const std::string& det
 void Timeline::finish(const OpPtr& op, Status status) {
     op->done = true;
     op->end_ns = now_ns();
-    --pending_;
     if (op->access != nullptr && op->access->revoked() && status == CUDA_SUCCESS) {
         status = CUDA_ERROR_ILLEGAL_ADDRESS;
         op->outcome.fault_va = op->access->revoked_va();

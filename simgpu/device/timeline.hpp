@@ -39,24 +39,30 @@ namespace simgpu {
 /// clock may go on until there, and stands there until the work is done. An operation is complete,
 /// for whoever asks or waits, when its work is done and the clock has reached its end.
 ///
-/// *The clock moves* in two ways, and never past an event:
-/// 1. It jumps to the next event when no thread of the program can go on by itself: each is in a
-/// blocking call of ours (Blocked), or was last
-///    told NOT_READY by a query (Polling), or is asleep as /proc tells. A poller that has just been
-///    given reason (what it asked about is done) counts as running until it has asked again, or has
-///    slept for kNoticeNs of real time nevertheless.
-/// 2. Else it follows the processor time of the program's threads: a thread that returned from a
-/// call at clock b and has used c ns of
-///    processor since then is at b + c, and the clock is at least there. Processor time instead of
-///    real time, so that a loaded machine gives the same figures. Time a thread spends inside our
-///    calls does not count; what a call costs on a real machine is charged by the profile. While
-///    the clock stands for unfinished work, the time of running threads is not counted at all. A
-///    thread's sleep costs no simulated time.
+/// *Threads of the program* have a simulated time each, of their own: what a thread submits is
+/// submitted then. One that comes back from a wait is at the clock or later; each submitting call,
+/// and each call with a modelled cost, moves it on by that; and so does its processor time between
+/// two calls, as far as it is above kFreeNs. (Processor time, not real time, and not the little
+/// that a loop of launches takes, so that a loaded machine gives the same figures.) A thread's
+/// sleep costs no simulated time.
 ///
-/// *Who drives.* Every call of ours first brings the clock up to its thread's time. The conductor
-/// thread jumps, runs kernels and small copies; while something is pending and threads of the
-/// program run, it looks every kTickNs. A second thread runs big copies, a third host functions (as
-/// a thread of the program would: it counts as one). Nothing spins.
+/// *The clock moves* from event to event. It never passes the simulated time of a thread that may
+/// go on by itself, since that one may yet submit something. A thread holds the clock so, unless it
+/// 1. is in a blocking call of ours (Blocked), or
+/// 2. was last told NOT_READY by a query (Polling). But when what it asked about is done, it holds
+/// the clock until it has asked again, or has
+///    slept for kNoticeNs of real time nevertheless: a poller reacts at the right simulated time,
+///    however long it sleeps, or
+/// 3. is asleep, as /proc tells, but not on its way into a call of ours, or
+/// 4. never called us, while some thread is Blocked and no other that called us is awake: nobody
+/// that matters waits for it then. When no thread holds it, the clock jumps. When a thread
+/// computes, or spins on memory, the clock follows its processor time. And it never passes the
+/// start of a kernel, or the end of a copy, whose work is not done.
+///
+/// *Who drives.* The conductor thread moves the clock, runs kernels and small copies; while
+/// something is pending and threads of the program run, it looks at them every 50 us to 1 ms. A
+/// second thread runs big copies, a third host functions (it counts as one of the program's).
+/// Nothing spins.
 ///
 /// *Locks.* `lock_` covers all of it, is not held while work runs, and ranks above Memory's lock.
 class Timeline : public std::enable_shared_from_this<Timeline> {
@@ -70,8 +76,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     void after_fork_in_child() { dead_.store(true, std::memory_order_release); }
     bool dead() const { return dead_.load(std::memory_order_acquire); }
 
-    /// A call of a program's thread: brings the clock up to it, holds the lock, keeps the thread's
-    /// account.
+    /// A call of a program's thread: holds the lock, and keeps the thread's account.
     class Call {
       public:
         explicit Call(Timeline& timeline);
@@ -84,7 +89,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
         Timeline& timeline_;
         std::unique_lock<std::mutex> lock_;
         HostThread* self_;
-        bool polled_ = false;
+        bool polled_ = false, queried_ = false;
     };
 
     /// Gives `op` its place behind `after` and its stream's earlier operations.
@@ -113,12 +118,11 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
 
   private:
     using OpPtr = std::shared_ptr<Op>;
-    enum class TimerKind : std::uint8_t { WantCompute, End, BytesBegin, Wake };
+    enum class TimerKind : std::uint8_t { Submit, WantCompute, End, BytesBegin };
     struct Timer {
         std::uint64_t at_ns = 0, sequence = 0;
         TimerKind kind = TimerKind::End;
         OpPtr op;
-        HostThread* thread = nullptr;
         bool operator>(const Timer& other) const {
             return at_ns != other.at_ns ? at_ns > other.at_ns : sequence > other.sequence;
         }
@@ -139,7 +143,6 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
 
     // The simulation.
     void process_due();
-    void advance_to(std::uint64_t target_ns);
     bool frozen() const;
     std::uint64_t next_event_ns() const;
     void jump_to(std::uint64_t at_ns);
@@ -154,7 +157,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     void leave_engine(const OpPtr& op);
     void work_finished(const OpPtr& op);
     void queue_work(const OpPtr& op);
-    void add_timer(std::uint64_t at_ns, TimerKind kind, OpPtr op, HostThread* thread = nullptr);
+    void add_timer(std::uint64_t at_ns, TimerKind kind, OpPtr op);
     bool poll_values();
     Status write_value(Op& op);
     std::uint64_t body_ns(const Op& op) const;
@@ -163,10 +166,12 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
 
     // Host threads.
     HostThread& self_thread();
-    void credit(HostThread& thread, std::uint64_t cpu_ns);
-    bool quiescent(std::unique_lock<std::mutex>& lock);
-    bool notice_due(std::uint64_t real_ns);
-    bool credit_running();
+    void follow(HostThread& thread, std::uint64_t real_ns);
+    void see(HostThread& thread, std::uint64_t real_ns, bool read_cpu);
+    std::uint64_t horizon_ns(std::unique_lock<std::mutex>& lock);
+    std::vector<HostThread*> awake_threads(std::unique_lock<std::mutex>& lock,
+                                           std::uint64_t real_ns);
+    bool must_notice(HostThread& thread, std::uint64_t real_ns);
     void block(Call& call);
     void wake(HostThread& thread);
 
@@ -177,6 +182,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     void call_functions();
     void run(std::unique_lock<std::mutex>& lock, const OpPtr& op);
     void tick(std::unique_lock<std::mutex>& lock);
+    bool move_clock(std::unique_lock<std::mutex>& lock);
 
     const MachineProfile profile_;
     Memory& memory_;
@@ -185,14 +191,12 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     std::condition_variable conductor_wake_, carrier_wake_, function_wake_, parked_wake_;
 
     std::atomic<std::uint64_t> now_{0};
+    std::atomic<int> entering_{0};  ///< Threads that wait for lock_, and look asleep.
     std::uint64_t sequence_ = 0;
-    std::uint64_t activity_ =
-        0;  ///< Counts calls, so that a look at /proc without the lock can be told stale.
-    std::uint64_t pending_ =
-        0;  ///< Operations submitted and not done, and threads that spend time.
-    std::uint64_t overdue_ = 0;  ///< Copies whose end is reached and whose work is not.
+    std::uint64_t activity_ = 0;  ///< Counts calls: a look at /proc without the lock may be stale.
+    std::uint64_t overdue_ = 0;   ///< Copies whose end is reached and whose work is not.
     std::uint64_t next_id_ = 1;
-    std::uint64_t quiet_until_ns_ = 0, quiet_activity_ = 0;
+    std::uint64_t reconciled_ns_ = 0;  ///< Real time of the last look for new threads.
     std::uint64_t tick_ns_ = 0, tick_activity_ = 0;
     int entered_ = 0;
     std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
@@ -203,6 +207,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     unsigned kernels_undone_ = 0;
     unsigned working_ = 0;
     bool stop_ = false, parked_ = false;
+    bool conductor_idle_ = false;  ///< It waits until somebody wakes it.
     Delays delays_;
     std::array<OpStatistics, kOpClasses> statistics_{};
     std::vector<std::weak_ptr<ContextState>> contexts_;

@@ -20,8 +20,12 @@ namespace {
 
 /// Real time that a sleeping poller is given to notice that what it polls is done.
 constexpr std::uint64_t kNoticeNs = 2'000'000;
-/// How long one look at /proc holds, as long as no thread calls us.
-constexpr std::uint64_t kQuietNs = 100'000;
+/// How long one look at /proc holds, as long as the thread does not call us.
+constexpr std::uint64_t kLookNs = 50'000;
+/// How often a look at the program's threads is repeated at once when one of them called meanwhile.
+constexpr int kLooks = 4;
+/// Processor time between two calls that costs nothing.
+constexpr std::uint64_t kFreeNs = 200'000;
 constexpr std::uint64_t kShortestTickNs = 50'000;
 constexpr std::uint64_t kLongestTickNs = 1'000'000;
 constexpr auto kParkPatience = std::chrono::seconds(2);
@@ -104,8 +108,9 @@ HostThread& Timeline::self_thread() {
     slot.timeline = weak_from_this();
     slot.address = this;
     slot.thread = &threads_.add(gettid());
-    slot.thread->base_now_ns = now_ns();
-    slot.thread->base_cpu_ns = HostThreads::own_cpu_ns();
+    slot.thread->stranger = false;
+    slot.thread->local_ns = now_ns();
+    see(*slot.thread, HostThreads::real_ns(), true);
     return *slot.thread;
 }
 
@@ -117,17 +122,21 @@ void Timeline::forget_thread(pid_t tid) {
 }
 
 Timeline::Call::Call(Timeline& timeline) : timeline_(timeline) {
-    const std::uint64_t cpu_ns = HostThreads::own_cpu_ns();
+    const std::uint64_t real_ns = HostThreads::real_ns();
+    timeline.entering_.fetch_add(1);
     lock_ = std::unique_lock(timeline.lock_);
+    timeline.entering_.fetch_sub(1);
     self_ = &timeline.self_thread();
     ++timeline.activity_;
     // What a poller does between two questions is waiting, whatever processor time it takes.
-    if (self_->state != HostThread::State::Polling) timeline.credit(*self_, cpu_ns);
+    if (self_->state != HostThread::State::Polling) timeline.follow(*self_, real_ns);
+    self_->local_ns = std::max(self_->local_ns, timeline.now_ns());
     self_->state = HostThread::State::Running;
     timeline.process_due();
 }
 
 Timeline::Call::~Call() {
+    self_->asked_before = queried_;
     if (!polled_) {
         self_->polled.clear();
         self_->state = HostThread::State::Running;
@@ -135,20 +144,43 @@ Timeline::Call::~Call() {
         self_->state = HostThread::State::Polling;
     }
     self_->notice_until_ns = 0;
-    self_->base_now_ns = timeline_.now_ns();
-    self_->base_cpu_ns = HostThreads::own_cpu_ns();
+    const std::uint64_t real_ns = HostThreads::real_ns();
+    // Reading processor time is a system call: between calls in quick succession an older figure
+    // will do.
+    timeline_.see(*self_, real_ns, real_ns - self_->cpu_read_ns > kFreeNs / 2);
     lock_.unlock();
     // A program that spins on queries leaves the processor to those it waits for.
     if (polled_) sched_yield();
 }
 
-void Timeline::credit(HostThread& thread, std::uint64_t cpu_ns) {
-    const std::uint64_t used = cpu_ns > thread.base_cpu_ns ? cpu_ns - thread.base_cpu_ns : 0;
-    advance_to(thread.base_now_ns + used);
+void Timeline::see(HostThread& thread, std::uint64_t real_ns, bool read_cpu) {
+    thread.base_local_ns = thread.local_ns;
+    thread.base_real_ns = real_ns;
+    thread.asleep_until_ns = 0;
+    if (!read_cpu) return;
+    thread.base_cpu_ns = HostThreads::cpu_ns(thread.tid);
+    thread.cpu_read_ns = real_ns;
+}
+
+void Timeline::follow(HostThread& thread, std::uint64_t real_ns) {
+    if (real_ns < thread.base_real_ns + kFreeNs) return;
+    const std::uint64_t cpu_ns = HostThreads::cpu_ns(thread.tid);
+    if (cpu_ns < thread.base_cpu_ns) return;
+    const std::uint64_t used_ns =
+        std::min(real_ns - thread.base_real_ns, cpu_ns - thread.base_cpu_ns);
+    if (used_ns <= kFreeNs) return;
+    thread.local_ns = std::max(thread.local_ns, thread.base_local_ns + used_ns - kFreeNs);
 }
 
 Status Timeline::poll(Call& call, const OpPtr& op) {
-    if (op == nullptr || op->done) return CUDA_SUCCESS;
+    HostThread& self = *call.self_;
+    if (op == nullptr || op->done) {
+        // Asking again and again about what is complete is waiting for something else.
+        call.polled_ = self.asked_before && self.last_complete == op.get();
+        call.queried_ = true;
+        self.last_complete = op.get();
+        return CUDA_SUCCESS;
+    }
     call.polled_ = true;
     auto& polled = call.self_->polled;
     if (std::find(polled.begin(), polled.end(), op) == polled.end()) polled.push_back(op);
@@ -167,15 +199,7 @@ void Timeline::wait(Call& call, const std::vector<OpPtr>& ops) {
     block(call);
 }
 
-void Timeline::spend(Call& call, std::uint64_t ns) {
-    const std::uint64_t target = now_ns() + ns;
-    advance_to(target);
-    if (now_ns() >= target) return;
-    ++pending_;
-    call.self_->waiting_for = 1;
-    add_timer(target, TimerKind::Wake, nullptr, call.self_);
-    block(call);
-}
+void Timeline::spend(Call& call, std::uint64_t ns) { call.self_->local_ns += ns; }
 
 void Timeline::block(Call& call) {
     HostThread& self = *call.self_;
@@ -185,90 +209,123 @@ void Timeline::block(Call& call) {
     ++activity_;
     conductor_wake_.notify_one();
     self.wake.wait(call.lock_, [&] { return self.waiting_for == 0; });
+    self.local_ns = std::max(self.local_ns, now_ns());
 }
 
 void Timeline::wake(HostThread& thread) {
-    thread.waiting_for = 0;
     thread.state = HostThread::State::Running;
-    thread.base_now_ns = now_ns();
-    thread.base_cpu_ns = HostThreads::cpu_ns(thread.tid);
+    thread.local_ns = std::max(thread.local_ns, now_ns());
+    see(thread, HostThreads::real_ns(), false);
     ++activity_;
     thread.wake.notify_one();
 }
 
-bool Timeline::quiescent(std::unique_lock<std::mutex>& lock) {
-    const std::uint64_t real_ns = HostThreads::real_ns();
-    if (activity_ == quiet_activity_ && real_ns < quiet_until_ns_) return !notice_due(real_ns);
-    if (notice_due(real_ns)) return false;
-    threads_.reconcile(now_ns());
-    std::vector<pid_t> look;
-    for (const auto& [tid, thread] : threads_.all()) {
-        if (thread->state == HostThread::State::Running || thread->notice_until_ns != 0)
-            look.push_back(tid);
-    }
-    const std::uint64_t activity = activity_;
-    if (!look.empty()) {
-        lock.unlock();
-        const bool asleep = HostThreads::asleep(look);
-        lock.lock();
-        if (!asleep || activity != activity_) return false;
-    }
-    quiet_activity_ = activity;
-    quiet_until_ns_ = real_ns + kQuietNs;
+bool Timeline::must_notice(HostThread& thread, std::uint64_t real_ns) {
+    const bool any_done = std::any_of(thread.polled.begin(), thread.polled.end(),
+                                      [](const OpPtr& op) { return op->done; });
+    if (!any_done) return false;
+    if (thread.notice_until_ns == 0) thread.notice_until_ns = real_ns + kNoticeNs;
     return true;
 }
 
-bool Timeline::notice_due(std::uint64_t real_ns) {
-    bool due = false;
+std::vector<HostThread*> Timeline::awake_threads(std::unique_lock<std::mutex>& lock,
+                                                 std::uint64_t real_ns) {
+    std::vector<HostThread*> awake;
+    std::vector<pid_t> look;
     for (const auto& [tid, thread] : threads_.all()) {
-        if (thread->state != HostThread::State::Polling) continue;
-        const bool any_done = std::any_of(thread->polled.begin(), thread->polled.end(),
-                                          [](const OpPtr& op) { return op->done; });
-        if (!any_done) continue;
-        if (thread->notice_until_ns == 0) {
-            thread->notice_until_ns = real_ns + kNoticeNs;
-            quiet_until_ns_ = 0;
+        using State = HostThread::State;
+        if (thread->state == State::Blocked || thread->state == State::Idle) continue;
+        if (thread->state == State::Polling && !must_notice(*thread, real_ns)) continue;
+        if (real_ns < thread->notice_until_ns) {
+            awake.push_back(thread.get());
+        } else if (real_ns >= thread->asleep_until_ns) {
+            look.push_back(tid);
         }
-        if (real_ns < thread->notice_until_ns) due = true;
     }
-    return due;
+    if (look.empty()) return awake;
+    const std::uint64_t activity = activity_;
+    const std::uint64_t memory_calls = memory_.calls();
+    const bool in_calls = entering_.load() != 0 || memory_.busy();
+    lock.unlock();
+    const std::vector<bool> asleep = HostThreads::asleep(look);
+    lock.lock();
+    // Who looked asleep may have waited for one of our locks, and got it since.
+    const bool stale = in_calls || activity != activity_ || memory_calls != memory_.calls();
+    for (std::size_t i = 0; i < look.size(); ++i) {
+        const auto found = threads_.all().find(look[i]);
+        if (found == threads_.all().end()) continue;
+        if (asleep[i] && !stale) {
+            found->second->asleep_until_ns = real_ns + kLookNs;
+        } else {
+            awake.push_back(found->second.get());
+        }
+    }
+    return awake;
 }
 
-bool Timeline::credit_running() {
-    std::uint64_t target_ns = now_ns();
-    std::vector<std::pair<HostThread*, std::uint64_t>> running;
-    for (const auto& [tid, thread] : threads_.all()) {
-        if (thread->state != HostThread::State::Running) continue;
-        const std::uint64_t cpu_ns = HostThreads::cpu_ns(tid);
-        if (cpu_ns <= thread->base_cpu_ns) continue;
-        running.emplace_back(thread.get(), cpu_ns);
-        target_ns = std::max(target_ns, thread->base_now_ns + cpu_ns - thread->base_cpu_ns);
+std::uint64_t Timeline::horizon_ns(std::unique_lock<std::mutex>& lock) {
+    const std::uint64_t real_ns = HostThreads::real_ns();
+    if (real_ns > reconciled_ns_ + kLookNs) {
+        threads_.reconcile(now_ns());
+        reconciled_ns_ = real_ns;
     }
-    advance_to(target_ns);
-    for (const auto& [thread, cpu_ns] : running) {
-        if (thread->state != HostThread::State::Running) continue;
-        thread->base_now_ns = now_ns();
-        thread->base_cpu_ns = cpu_ns;
+    const std::uint64_t activity = activity_;
+    const std::vector<HostThread*> awake = awake_threads(lock, real_ns);
+    // What was seen is stale when somebody called meanwhile, was woken, or ended.
+    if (activity != activity_) return now_ns();
+    const auto& all = threads_.all();
+    const bool any_blocked = std::any_of(all.begin(), all.end(), [](const auto& entry) {
+        return entry.second->state == HostThread::State::Blocked;
+    });
+    const bool any_caller = std::any_of(awake.begin(), awake.end(),
+                                        [](const HostThread* thread) { return !thread->stranger; });
+    std::uint64_t horizon = kNever;
+    for (HostThread* thread : awake) {
+        if (thread->stranger && any_blocked && !any_caller) continue;
+        if (thread->local_ns < now_ns()) {
+            // Just woken, or first seen: its time begins here.
+            thread->local_ns = now_ns();
+            see(*thread, real_ns, true);
+        }
+        if (thread->state == HostThread::State::Running) follow(*thread, real_ns);
+        horizon = std::min(horizon, thread->local_ns);
     }
-    return !running.empty();
+    return horizon;
 }
 
 void Timeline::jump_to(std::uint64_t at_ns) {
     now_.store(at_ns, std::memory_order_release);
-    for (const auto& [tid, thread] : threads_.all()) thread->base_now_ns = at_ns;
     process_due();
+}
+
+bool Timeline::move_clock(std::unique_lock<std::mutex>& lock) {
+    for (int look = 0; look < kLooks; ++look) {
+        if (entering_.load() != 0 || memory_.busy()) {
+            lock.unlock();
+            sched_yield();
+            lock.lock();
+            continue;
+        }
+        const std::uint64_t activity = activity_;
+        const std::uint64_t horizon = horizon_ns(lock);
+        if (entering_.load() != 0 || memory_.busy()) continue;
+        // The lock was open for a while.
+        if (stop_ || frozen() || !conductor_work_.empty()) return true;
+        const std::uint64_t target = std::min(horizon, next_event_ns());
+        if (target != kNever && target > now_ns()) {
+            jump_to(target);
+            return true;
+        }
+        if (activity == activity_) break;
+    }
+    return false;
 }
 
 void Timeline::tick(std::unique_lock<std::mutex>& lock) {
     if (activity_ != tick_activity_) tick_ns_ = kShortestTickNs;
     tick_activity_ = activity_;
-    const std::uint64_t next = next_event_ns();
-    std::uint64_t wait_ns = tick_ns_;
-    if (next != kNever && next > now_ns())
-        wait_ns = std::clamp(next - now_ns(), kShortestTickNs, tick_ns_);
+    conductor_wake_.wait_for(lock, std::chrono::nanoseconds(tick_ns_));
     tick_ns_ = std::min(tick_ns_ * 2, kLongestTickNs);
-    conductor_wake_.wait_for(lock, std::chrono::nanoseconds(wait_ns));
-    credit_running();
 }
 
 void Timeline::run(std::unique_lock<std::mutex>& lock, const OpPtr& op) {
@@ -289,18 +346,15 @@ void Timeline::conduct() {
     enter("simgpu-clock");
     while (!stop_) {
         process_due();
-        if (parked_) {
-            conductor_wake_.wait(lock);
-        } else if (!conductor_work_.empty()) {
+        if (!conductor_work_.empty() && !parked_) {
             const OpPtr op = std::move(conductor_work_.front());
             conductor_work_.pop_front();
             run(lock, op);
-        } else if (value_waits_.empty() &&
-                   (pending_ == 0 || frozen() || next_event_ns() == kNever)) {
+        } else if (parked_ || (value_waits_.empty() && (frozen() || next_event_ns() == kNever))) {
+            conductor_idle_ = true;
             conductor_wake_.wait(lock);
-        } else if (!frozen() && next_event_ns() != kNever && quiescent(lock)) {
-            jump_to(next_event_ns());
-        } else if (conductor_work_.empty() && !stop_) {
+            conductor_idle_ = false;
+        } else if (frozen() || !move_clock(lock)) {
             tick(lock);
         }
     }
@@ -323,7 +377,7 @@ void Timeline::carry() {
 void Timeline::call_functions() {
     std::unique_lock lock(lock_);
     HostThread& self = threads_.add(gettid());
-    self.state = HostThread::State::Blocked;
+    self.state = HostThread::State::Idle;
     enter("simgpu-host");
     for (;;) {
         function_wake_.wait(lock, [this] { return stop_ || (!functions_.empty() && !parked_); });
@@ -332,19 +386,20 @@ void Timeline::call_functions() {
         functions_.pop_front();
         const Status status = op->context->error;
         self.state = HostThread::State::Running;
-        self.base_now_ns = now_ns();
-        self.base_cpu_ns = HostThreads::own_cpu_ns();
+        self.local_ns = now_ns();
+        see(self, HostThreads::real_ns(), true);
         ++activity_;
         ++working_;
         lock.unlock();
         op->function(status);
-        const std::uint64_t cpu_ns = HostThreads::own_cpu_ns();
         lock.lock();
         --working_;
-        credit(self, cpu_ns);
-        self.state = HostThread::State::Blocked;
+        follow(self, HostThreads::real_ns());
+        self.state = HostThread::State::Idle;
         ++activity_;
-        finish(op, status);
+        op->status = status;
+        op->work_done = true;
+        add_timer(std::max(now_ns(), self.local_ns), TimerKind::End, op);
         process_due();
         conductor_wake_.notify_one();
         if (parked_) parked_wake_.notify_all();

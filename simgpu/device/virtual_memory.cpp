@@ -15,7 +15,7 @@ Result<std::uint64_t> Memory::reserve(std::uint64_t bytes, std::uint64_t alignme
     if (alignment == 0) alignment = kPageBytes;
     if ((alignment & (alignment - 1)) != 0) return failed(CUDA_ERROR_INVALID_VALUE);
     if (alignment < kPageBytes) alignment = kPageBytes;
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     auto& window = state_->window;
     const bool hint_fits = hint % alignment == 0 && window.contains(hint) &&
                            bytes <= window.base() + window.bytes() - hint &&
@@ -27,7 +27,7 @@ Result<std::uint64_t> Memory::reserve(std::uint64_t bytes, std::uint64_t alignme
 }
 
 Status Memory::free_range(std::uint64_t va, std::uint64_t bytes) {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto it = state_->ranges.find(va);
     if (it == state_->ranges.end() || it->second.use != RangeUse::Reservation ||
         it->second.bytes != bytes) {
@@ -47,7 +47,7 @@ Result<HandleId> Memory::create(std::uint64_t bytes, Location location) {
     if (device && (location.id < 0 || location.id >= state_->config.device_count)) {
         return failed(CUDA_ERROR_INVALID_DEVICE);
     }
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto physical = state_->store.create(bytes, location);
     if (physical == nullptr) return failed(CUDA_ERROR_OUT_OF_MEMORY);
     physical->references = 1;
@@ -55,7 +55,7 @@ Result<HandleId> Memory::create(std::uint64_t bytes, Location location) {
 }
 
 Status Memory::release(HandleId handle) {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto physical = state_->store.find(handle);
     if (physical == nullptr || physical->references == 0) return CUDA_ERROR_INVALID_VALUE;
     --physical->references;
@@ -64,7 +64,7 @@ Status Memory::release(HandleId handle) {
 }
 
 Result<HandleId> Memory::retain(std::uint64_t va) {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto range = state_->range_at(va);
     const auto it = state_->mapping_at(va);
     if (it == state_->mappings.end() || range->second.use != RangeUse::Reservation) {
@@ -75,7 +75,7 @@ Result<HandleId> Memory::retain(std::uint64_t va) {
 }
 
 Result<Memory::HandleInfo> Memory::handle_info(HandleId handle) const {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto physical = state_->store.find(handle);
     if (physical == nullptr || physical->references == 0) return failed(CUDA_ERROR_INVALID_VALUE);
     return HandleInfo{physical->bytes, physical->location};
@@ -83,7 +83,7 @@ Result<Memory::HandleInfo> Memory::handle_info(HandleId handle) const {
 
 Status Memory::map(std::uint64_t va, std::uint64_t bytes, std::uint64_t offset, HandleId handle) {
     if (!whole_pages(va, bytes) || offset != 0) return CUDA_ERROR_INVALID_VALUE;
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto physical = state_->store.find(handle);
     if (physical == nullptr || physical->references == 0 || physical->bytes != bytes) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -101,7 +101,7 @@ Status Memory::map(std::uint64_t va, std::uint64_t bytes, std::uint64_t offset, 
 
 Status Memory::unmap(std::uint64_t va, std::uint64_t bytes) {
     if (!whole_pages(va, bytes)) return CUDA_ERROR_INVALID_VALUE;
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto range = state_->range_at(va);
     if (range == state_->ranges.end() || range->second.use != RangeUse::Reservation ||
         !state_->covered_exactly(va, bytes)) {
@@ -133,7 +133,7 @@ int protection(const AccessGrant& grant) {
 Status Memory::set_access(std::uint64_t va, std::uint64_t bytes,
                           std::span<const AccessGrant> grants) {
     if (!whole_pages(va, bytes) || grants.empty()) return CUDA_ERROR_INVALID_VALUE;
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     auto& state = *state_;
     const auto range = state.range_at(va);
     if (range == state.ranges.end() || range->second.use != RangeUse::Reservation ||
@@ -174,7 +174,7 @@ Status Memory::set_access(std::uint64_t va, std::uint64_t bytes,
 }
 
 Result<unsigned> Memory::get_access(std::uint64_t va, Location location) const {
-    std::lock_guard guard(state_->lock);
+    State::Guard guard(*state_);
     const auto range = state_->range_at(va);
     if (range == state_->ranges.end() || range->second.use != RangeUse::Reservation ||
         state_->mapping_at(va) == state_->mappings.end()) {

@@ -411,15 +411,25 @@ TEST_F(StreamTest, DelaysAreAddedWhereTheyWereAskedFor) {
 }
 
 TEST_F(StreamTest, MemoryCallsCostSimulatedTime) {
-    const auto before = machine.now_ns();
     const auto va = machine.memory().reserve(64 * kMiB, 0, 0).value();
+    const auto begin = mark(*stream);
     const auto handle = machine.create(64 * kMiB, {}).value();
-    const auto created = machine.now_ns();
+    const auto created = mark(*stream);
     ASSERT_EQ(machine.map(va, 64 * kMiB, 0, handle), CUDA_SUCCESS);
     const auto grant = device_access();
     ASSERT_EQ(machine.set_access(va, 64 * kMiB, {&grant, 1}), CUDA_SUCCESS);
-    EXPECT_GE(created - before, 185'000u);
-    EXPECT_NEAR(static_cast<double>(machine.now_ns() - created), 325'000, 20'000);
+    const auto mapped = mark(*stream);
+    ASSERT_EQ(stream->synchronize(), CUDA_SUCCESS);
+    EXPECT_GE(ms(*begin, *created), 0.185);
+    EXPECT_NEAR(ms(*created, *mapped), 0.328, 0.005);
+}
+
+TEST_F(StreamTest, CallsTakeTheirHostThreadTheTimeOfTheProfile) {
+    const auto begin = mark(*stream);
+    for (int i = 0; i < 1000; ++i) other->launch(busy_kernel(1));
+    const auto end = mark(*stream);
+    ASSERT_EQ(stream->synchronize(), CUDA_SUCCESS);
+    EXPECT_NEAR(ms(*begin, *end), 1.0, 0.05);
 }
 
 TEST_F(StreamTest, LongChainsDoNotRecurse) {
