@@ -6,6 +6,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "simgpu/host_kernels/digest.hpp"
+
 namespace simgpu::driver {
 
 namespace {
@@ -13,6 +15,12 @@ namespace {
 struct Registry {
     std::shared_mutex mutex;
     std::map<std::string, SimgpuHostKernel, std::less<>> functions;
+
+    Registry() {
+        for_each_host_kernel([this](const char* name, SimgpuHostKernel function) {
+            functions.emplace(name, function);
+        });
+    }
 };
 
 Registry& registry() {
