@@ -234,7 +234,8 @@ WarpOutcome run_warp(Warp& warp, std::int64_t budget) {
             warp.forced = next != nullptr;
         }
         if (next == nullptr) return WarpOutcome::Blocked;
-        // Counted across calls: a lane that spins must not keep the one that holds the lock waiting.
+        // Counted across calls: a lane that spins must not keep the one that holds the lock
+        // waiting.
         if (warp.impatient || warp.patience == 0) warp.patience = kPatience;
         warp.impatient = false;
         resume(warp, *next);
