@@ -109,11 +109,7 @@ cudaError_t Kernel::handle(CUkernel* kernel) noexcept {
 }
 
 cudaError_t Kernel::function(CUfunction* function) noexcept {
-    CUcontext context = nullptr;
-    cudaError_t error = call(CUDART_DRIVER(cuCtxGetCurrent, 4000), &context);
-    if (error != cudaSuccess) {
-        return error;
-    }
+    const CUcontext context = entered_context();
     const std::uint64_t generation = context_generation();
     for (const Found* found = found_.load(std::memory_order_acquire); found != nullptr;
          found = found->next) {
@@ -123,7 +119,7 @@ cudaError_t Kernel::function(CUfunction* function) noexcept {
         }
     }
     CUkernel kernel = nullptr;
-    error = handle(&kernel);
+    cudaError_t error = handle(&kernel);
     if (error == cudaSuccess) {
         error = call(CUDART_DRIVER(cuKernelGetFunction, 12000), function, kernel);
     }

@@ -25,7 +25,7 @@ class Kernel {
     /// The driver's handle; loads the module if need be. @thread any
     cudaError_t handle(CUkernel* kernel) noexcept;
 
-    /// The function in the current context. @thread any
+    /// The function in the context that the calling body entered (on_context). @thread any
     cudaError_t function(CUfunction* function) noexcept;
 
   private:

@@ -15,6 +15,7 @@ namespace {
 
 thread_local cudaError_t thread_error = cudaSuccess;
 thread_local int thread_device = 0;
+thread_local CUcontext thread_context = nullptr;
 
 std::atomic<bool> initialised{false};
 std::atomic<std::uint64_t> generation{1};
@@ -44,6 +45,7 @@ bool was_reset(CUcontext context) {
 cudaError_t enter_device(int device) {
     CUcontext context = nullptr;
     const cudaError_t error = primary_context(device, &context);
+    thread_context = context;
     return error == cudaSuccess ? call(CUDART_DRIVER(cuCtxSetCurrent, 4000), context) : error;
 }
 
@@ -122,10 +124,13 @@ cudaError_t enter_context() noexcept {
         return error;
     }
     if (context != nullptr && !was_reset(context)) {
+        thread_context = context;
         return cudaSuccess;
     }
     return enter_device(thread_device);
 }
+
+CUcontext entered_context() noexcept { return thread_context; }
 
 int current_device() noexcept {
     CUcontext context = nullptr;

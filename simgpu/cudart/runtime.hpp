@@ -26,6 +26,9 @@ cudaError_t enter_driver() noexcept;
 /// one.
 cudaError_t enter_context() noexcept;
 
+/// The context that enter_context() found or made current in this thread.
+CUcontext entered_context() noexcept;
+
 /// This thread's device: that of its current context, else the one it chose, else 0.
 int current_device() noexcept;
 
