@@ -2,7 +2,10 @@
 // SPDX-FileCopyrightText: The libswap authors
 //
 // Small classics with numbers to check: tiled matrix product, reductions with shuffles and atomics, a scan,
-// a histogram, softmax, and device-side printf.
+// a histogram, softmax and layer norm.
+
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 
 #include <vector>
 
@@ -109,6 +112,30 @@ __global__ void softmax(const float4* in, float4* out, int width4) {
     }
 }
 
+/// Layer norm, a row per warp, in the manner of trainers: group reductions and streaming accesses.
+__global__ void normalise(const float* in, float* out, int rows, int width) {
+    namespace cg = cooperative_groups;
+    const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    const int row = blockIdx.x * warp.meta_group_size() + warp.meta_group_rank();
+    if (row >= rows) {
+        return;
+    }
+    const float* x = in + row * width;
+    float sum = 0;
+    for (int i = warp.thread_rank(); i < width; i += warp.size()) {
+        sum += x[i];
+    }
+    const float mean = cg::reduce(warp, sum, cg::plus<float>{}) / width;
+    float squares = 0;
+    for (int i = warp.thread_rank(); i < width; i += warp.size()) {
+        squares += (x[i] - mean) * (x[i] - mean);
+    }
+    const float scale = rsqrtf(cg::reduce(warp, squares, cg::plus<float>{}) / width);
+    for (int i = warp.thread_rank(); i < width; i += warp.size()) {
+        __stcs(out + row * width + i, (__ldcs(x + i) - mean) * scale);
+    }
+}
+
 template <typename T>
 T* upload(const std::vector<T>& host) {
     T* device = nullptr;
@@ -207,6 +234,26 @@ void check_softmax() {
     }
 }
 
+void check_normalise() {
+    constexpr int kRows = 10, kWidth = 100;
+    std::vector<float> in(kRows * kWidth);
+    for (int i = 0; i < kRows * kWidth; ++i) {
+        in[static_cast<size_t>(i)] = static_cast<float>((i * 37) % 101);
+    }
+    float* out = upload(in);
+    normalise<<<3, 128>>>(upload(in), out, kRows, kWidth);
+    const std::vector<float> result = download(out, in.size());
+    for (int row = 0; row < kRows; ++row) {
+        double sum = 0, squares = 0;
+        for (int i = 0; i < kWidth; ++i) {
+            const double value = result[static_cast<size_t>(row * kWidth + i)];
+            sum += value;
+            squares += value * value;
+        }
+        EXPECT(std::abs(sum / kWidth) < 1e-5 && std::abs(squares / kWidth - 1) < 1e-4);
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -215,6 +262,7 @@ int main() {
     check_scan();
     check_histogram();
     check_softmax();
+    check_normalise();
     std::puts("ok");
     return 0;
 }
