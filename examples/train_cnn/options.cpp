@@ -11,12 +11,12 @@ namespace {
 
 constexpr const char* kHelp =
     "Trains a convolutional network on 8 x 8 images of hand-written digits.\n"
-    "  --batch N         images a step (200)\n"
+    "  --batch N         images a step (150)\n"
     "  --iterations N    steps (12)\n"
     "  --channels N      channels of every convolution, a multiple of 4 (128)\n"
-    "  --layers N        convolutions, at least 3; the last two come after the pooling (12)\n"
+    "  --layers N        convolutions, at least 3; the last two come after the pooling (14)\n"
     "  --seed N          of the first weights and of the order of the images (1)\n"
-    "  --lr X            learning rate (0.002)\n"
+    "  --lr X            learning rate (0.001)\n"
     "  --momentum X      (0.9)\n"
     "  --alloc once|iteration   when activations and their gradients are allocated (once)\n"
     "  --leave BYTES     train with that much device memory, having taken all else (0: take "

@@ -9,13 +9,13 @@ namespace train_cnn {
 
 /// What the command line says; printed by --help. The defaults are what scripts/demo runs.
 struct Options {
-    int batch = 200;
+    int batch = 150;
     int iterations = 12;
     int channels = 128;
     /// Convolutions; the last two come after the pooling.
-    int layers = 12;
+    int layers = 14;
     std::uint64_t seed = 1;
-    float lr = 0.002f;
+    float lr = 0.001f;
     float momentum = 0.9f;
     /// Activations and their gradients: allocated once, or when needed and freed when done with.
     bool alloc_each_iteration = false;

@@ -11,7 +11,7 @@ namespace {
 constexpr float kOne = 1.0f;
 constexpr float kZero = 0.0f;
 // For cuBLAS, so that it takes no memory that is not counted.
-constexpr std::size_t kWorkspaceBytes = std::size_t{1} << 20;
+constexpr std::size_t kWorkspaceBytes = std::size_t{256} << 10;
 
 DeviceBuffer floats(std::size_t count) { return DeviceBuffer(count * sizeof(float)); }
 
@@ -74,7 +74,6 @@ Trainer::Trainer(const Options& options) : options_(options), network_(make_netw
     const std::size_t features = network_.features();
     images_ = DeviceBuffer(Layout{1, options.batch, kSide}.bytes());
     features_ = floats(features * options.batch);
-    feature_gradients_ = floats(features * options.batch);
     logits_ = floats(static_cast<std::size_t>(kClasses) * options.batch);
     labels_ = floats(options.batch);
     losses_ = floats(options.batch);
@@ -86,11 +85,8 @@ Trainer::Trainer(const Options& options) : options_(options), network_(make_netw
             outputs_[i].ensure(output_layout(i).bytes());
         }
         pooled_.ensure(half.bytes());
-        for (DeviceBuffer& gradient : gradients_[0]) {
+        for (DeviceBuffer& gradient : gradients_) {
             gradient.ensure(full.bytes());
-        }
-        for (DeviceBuffer& gradient : gradients_[1]) {
-            gradient.ensure(half.bytes());
         }
     }
 }
@@ -205,25 +201,24 @@ void Trainer::classify() {
 void Trainer::backward_classifier() {
     const int batch = options_.batch;
     const int features = network_.features();
-    TRAIN_CNN_CHECK(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_T, batch, features, kClasses, &kOne,
-                                logits_.floats(), batch, classifier_.weights.floats(), features,
-                                &kZero, feature_gradients_.floats(), batch));
     TRAIN_CNN_CHECK(cublasSgemm(blas_, CUBLAS_OP_T, CUBLAS_OP_N, features, kClasses, batch, &kOne,
                                 features_.floats(), batch, logits_.floats(), batch, &kZero,
                                 weight_gradient_.floats(), features));
+    TRAIN_CNN_CHECK(cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_T, batch, features, kClasses, &kOne,
+                                logits_.floats(), batch, classifier_.weights.floats(), features,
+                                &kZero, features_.floats(), batch));
     sum_rows(kClasses, batch, logits_.floats(), batch, bias_gradient_.floats());
     descend_layer(classifier_);
     const Layout last = output_layout(static_cast<int>(outputs_.size()) - 1);
     current_ = 0;
-    make_gradient(gradients_[1][current_], last);
-    scatter_features(last, feature_gradients_.floats(), gradients_[1][current_].floats());
+    gradients_[current_].ensure(last.bytes());
+    scatter_features(last, features_.floats(), gradients_[current_].floats());
 }
 
 void Trainer::backward_convolution(int layer) {
     const Convolution& convolution = network_.convolutions[layer];
     const Layout layout = output_layout(layer);
-    DeviceBuffer* pair = gradients_[convolution.side == kSide ? 0 : 1];
-    float* gradient = pair[current_].floats();
+    float* gradient = gradients_[current_].floats();
     relu_backward(layout, gradient, outputs_[layer].floats());
     done(outputs_[layer]);
 
@@ -243,8 +238,8 @@ void Trainer::backward_convolution(int layer) {
              bias_gradient_.floats());
 
     if (layer > 0) {
-        DeviceBuffer& next = pair[1 - current_];
-        make_gradient(next, layout);
+        DeviceBuffer& next = gradients_[1 - current_];
+        next.ensure(layout.bytes());
         if (convolution.adds_input()) {
             TRAIN_CNN_CHECK(cublasScopy(blas_, layout.channels * layout.stride(), gradient, 1,
                                         next.floats(), 1));
@@ -258,19 +253,20 @@ void Trainer::backward_convolution(int layer) {
                 first ? &kZero : &kOne, next.floats() + Layout::kLead, layout.stride()));
         }
     }
-    done(pair[current_]);
+    done(gradients_[current_]);
     current_ = 1 - current_;
     descend_layer(learned);
 }
 
 void Trainer::backward_pool() {
     const Layout input = output_layout(network_.pooled_before - 1);
-    make_gradient(gradients_[0][0], input);
+    DeviceBuffer& next = gradients_[1 - current_];
+    next.ensure(input.bytes());
     pool_backward(input, outputs_[network_.pooled_before - 1].floats(),
-                  gradients_[1][current_].floats(), gradients_[0][0].floats());
-    done(gradients_[1][current_]);
+                  gradients_[current_].floats(), next.floats());
+    done(gradients_[current_]);
     done(pooled_);
-    current_ = 0;
+    current_ = 1 - current_;
 }
 
 void Trainer::descend_layer(Learned& learned) {
@@ -283,10 +279,6 @@ void Trainer::descend_layer(Learned& learned) {
 void Trainer::sum_rows(int rows, int columns, const float* values, int stride, float* sums) {
     TRAIN_CNN_CHECK(cublasSgemv(blas_, CUBLAS_OP_T, columns, rows, &kOne, values, stride,
                                 ones_.floats(), 1, &kZero, sums, 1));
-}
-
-void Trainer::make_gradient(DeviceBuffer& gradient, const Layout& layout) {
-    gradient.ensure(layout.bytes());
 }
 
 void Trainer::done(DeviceBuffer& buffer) {

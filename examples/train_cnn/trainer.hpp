@@ -62,7 +62,6 @@ class Trainer {
     void descend_layer(Learned& learned);
     /// sums[c] = sum of row c of a matrix of `columns` columns, rows `stride` apart.
     void sum_rows(int rows, int columns, const float* values, int stride, float* sums);
-    void make_gradient(DeviceBuffer& gradient, const Layout& layout);
     void done(DeviceBuffer& buffer);
 
     Options options_;
@@ -75,13 +74,13 @@ class Trainer {
     DeviceBuffer images_;
     std::vector<DeviceBuffer> outputs_;
     DeviceBuffer pooled_;
-    /// Of the loss by what is at hand, and by what comes next; one pair for each size of image, or
-    /// made anew for every layer with --alloc iteration.
-    DeviceBuffer gradients_[2][2];
+    /// Of the loss by a layer's output and by its input, by turns; made anew for every layer with
+    /// --alloc iteration.
+    DeviceBuffer gradients_[2];
     int current_ = 0;
 
+    /// What the classifier sees, later the gradients of it.
     DeviceBuffer features_;
-    DeviceBuffer feature_gradients_;
     DeviceBuffer logits_;
     DeviceBuffer labels_;
     DeviceBuffer losses_;
