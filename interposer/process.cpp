@@ -110,6 +110,7 @@ extern "C" CUresult cuInit(unsigned flags) {
     using namespace libswap;
     const auto real = [=] { return real_function<decltype(&::cuInit)>(Hook::cuInit)(flags); };
     const bool is_outermost = !HookScope::is_active();
+    if (is_outermost) drop_closed_driver();
     const CUresult result = run_hook(Hook::cuInit, real, [&](Engine&) { return real(); });
     if (result == CUDA_SUCCESS && is_outermost) start_after_init();
     return result;

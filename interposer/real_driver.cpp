@@ -76,6 +76,18 @@ void adopt_driver_in_scope(const char* name) noexcept {
     if (!driver_image()) follow_driver(find_image(is_driver));
 }
 
+void drop_closed_driver() noexcept {
+    const ElfImage driver = driver_image();
+    if (!driver || g_settled.load(std::memory_order_acquire) ||
+        image_of_address(driver.dynamic) == driver)
+        return;
+    g_driver_dynamic.store(nullptr, std::memory_order_release);
+    for (unsigned i = 0; i < kHookCount; ++i) {
+        g_driver_symbols[i].store(nullptr, std::memory_order_relaxed);
+        store_real(static_cast<Hook>(i), nullptr);
+    }
+}
+
 void settle_driver() noexcept { g_settled.store(true, std::memory_order_release); }
 
 void* driver_symbol(Hook hook) noexcept {

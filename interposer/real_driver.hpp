@@ -19,6 +19,10 @@ bool follow_driver(const ElfImage& image) noexcept;
 /// As follow_driver() for the next object in the global scope that defines `name`.
 void adopt_driver_in_scope(const char* name) noexcept;
 
+/// Forgets the driver if the program has closed it since (a probe for one). To be called before the
+/// program's cuInit.
+void drop_closed_driver() noexcept;
+
 /// From now on the driver in use does not change.
 void settle_driver() noexcept;
 

@@ -127,6 +127,13 @@ TEST(Driver, InAnotherNamespaceIsFollowed) {
         run({kBuild + "/victim_looked_up"}, with(counting(), {"VICTIM_NAMESPACE=1"})));
 }
 
+TEST(Driver, ThatWasProbedAndClosedIsForgotten) {
+    for (const char* victim : {"victim_linked", "victim_looked_up", "victim_asked"})
+        expect_each_call_seen_once(
+            run({kBuild + "/" + victim},
+                with(counting(), {"VICTIM_PROBES=" OLD_DRIVER "/libcuda_probe.so"})));
+}
+
 // Without a driver the exported names must not seem to be one.
 TEST(Driver, ThatIsAbsentStaysAbsent) {
     const Outcome outcome = run({kBuild + "/victim_without_driver"}, plain());

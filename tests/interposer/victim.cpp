@@ -61,6 +61,11 @@ Functions find(void* driver) {
 
 int main(int count, char** arguments) {
     const char* name = count > 1 ? arguments[1] : "libcuda.so.1";
+    if (const char* probed =
+            std::getenv("VICTIM_PROBES")) {  // another driver, looked at and closed again
+        void* other = dlopen(probed, RTLD_NOW | RTLD_LOCAL);
+        if (!other || !dlsym(other, "cuInit") || dlclose(other) != 0) return 1;
+    }
     void* driver = std::getenv("VICTIM_NAMESPACE")
                        ? dlmopen(LM_ID_NEWLM, name, RTLD_NOW | RTLD_LOCAL)
                        : dlopen(name, RTLD_NOW | RTLD_LOCAL);
