@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -16,6 +18,16 @@ int fail(const std::string& text) {
 
 }  // namespace libswap::tools
 
+namespace {
+
+bool is_command(const CLI::App& app, const std::string& name) {
+    const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+    return std::any_of(commands.begin(), commands.end(),
+                       [&](const CLI::App* command) { return command->get_name() == name; });
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     CLI::App app("Plans, runs and explains GPU memory swapping with libswap.", "swapctl");
     app.set_version_flag("--version", "swapctl " LIBSWAP_VERSION);
@@ -25,7 +37,7 @@ int main(int argc, char** argv) {
     libswap::tools::add_report_command(app, exit_status);
     libswap::tools::add_workload_command(app, exit_status);
     libswap::tools::add_plan_command(app, exit_status);
-    if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+    if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
         libswap::tools::fail(
             fmt::format("unknown command {} (swapctl --help lists them)", argv[1]));
         return 2;

@@ -129,7 +129,7 @@ void write_dump(const std::string& path) {
     std::uint64_t block = 100;
     (*log)->alloc(1, 4 << 20, 4 << 20);
     (*log)->alloc(2, 4 << 20, 4 << 20);
-    for (int iteration = 0; iteration < 5; ++iteration) {
+    for (int iteration = 0; iteration < 12; ++iteration) {
         std::vector<std::uint64_t> activations;
         const auto op = [&](std::uint32_t name, std::vector<cost::TracedOperand> operands) {
             (*log)->op({.serial = serial, .name = name, .signature = name * 100 + operands.size()},
@@ -178,7 +178,7 @@ TEST_F(Swapctl, ReportsOnADump) {
     write_dump(dump);
     const CommandResult result = swapctl("report " + dump);
     ASSERT_EQ(result.status, 0) << result.output;
-    for (const char* part : {"Test GPU", "45, 45 launch", "forward", "16.00 MiB"}) {
+    for (const char* part : {"Test GPU", "108, 108 launch", "forward", "16.00 MiB"}) {
         EXPECT_NE(result.output.find(part), std::string::npos) << part << "\n" << result.output;
     }
     EXPECT_EQ(result.output.find("incomplete"), std::string::npos);
