@@ -349,14 +349,15 @@ bool FunctionBuilder::address(const ast::Operand& operand, Inst& inst) {
     return !failed_;
 }
 
-Inst& FunctionBuilder::emit(const OpKey& key, Inst inst) {
-    inst.fn = find_handler(key);
-    if (inst.fn == nullptr) unknown();
-    inst.guard = guard_;
-    inst.guard_negated = guard_negated_;
+Inst& FunctionBuilder::emit(const OpKey& key, const Inst& inst) {
     function_.code.push_back(inst);
+    Inst& emitted = function_.code.back();
+    emitted.fn = find_handler(key);
+    if (emitted.fn == nullptr) unknown();
+    emitted.guard = guard_;
+    emitted.guard_negated = guard_negated_;
     function_.lines.push_back(statement_ == nullptr ? 0 : statement_->line);
-    return function_.code.back();
+    return emitted;
 }
 
 void FunctionBuilder::label(std::string_view name) {

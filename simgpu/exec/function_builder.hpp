@@ -80,7 +80,7 @@ class FunctionBuilder {
     /// Fills the address fields of `inst`. False if the operand is no address.
     bool address(const ast::Operand& operand, Inst& inst);
 
-    Inst& emit(const OpKey& key, Inst inst);
+    Inst& emit(const OpKey& key, const Inst& inst);
     void label(std::string_view name);
     /// The next branch's target is `name`, once all labels are known.
     void branch_to(std::string_view name);

@@ -29,9 +29,17 @@ void per_lane(Warp& w, const Inst& i, F f) {
     finish<U32>(w, i.op[0]);
 }
 
+/// Moves on at each look, so that a kernel may wait for a time to pass.
+U64 instruction_clock(const Warp& w) {
+    constexpr U64 kLookCycles = 20;
+    w.launch->warp_instructions += kLookCycles;
+    return w.launch->warp_instructions;
+}
+
 U64 global_time(const Warp& w) {
     const RunOptions& options = *w.launch->options;
-    return options.globaltimer_ns ? options.globaltimer_ns() : w.launch->warp_instructions;
+    const U64 elapsed = instruction_clock(w);
+    return options.globaltimer_ns ? options.globaltimer_ns() + elapsed : elapsed;
 }
 
 U64 uniform_special(const Warp& w, SpecialRegister which) {
@@ -62,9 +70,9 @@ U64 uniform_special(const Warp& w, SpecialRegister which) {
             return w.launch->options->sm_count;
         case SpecialRegister::Clock:
         case SpecialRegister::Clock64:
-            return w.launch->warp_instructions + w.pending_instructions;
+            return instruction_clock(w);
         case SpecialRegister::ClockHi:
-            return (w.launch->warp_instructions + w.pending_instructions) >> 32;
+            return instruction_clock(w) >> 32;
         case SpecialRegister::GlobalTimer:
         case SpecialRegister::GlobalTimerLo:
             return global_time(w);

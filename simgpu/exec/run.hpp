@@ -59,7 +59,7 @@ struct RunResult {
 
 /// What a kernel can see of the world besides memory; every member may be left empty.
 struct RunOptions {
-    /// %globaltimer in nanoseconds. Without it: a counter of executed instructions.
+    /// %globaltimer in nanoseconds, to which executed instructions are added. Without it: zero.
     std::function<std::uint64_t()> globaltimer_ns;
     /// Takes what device-side printf writes. Without it: stdout.
     std::function<void(std::string_view)> print;

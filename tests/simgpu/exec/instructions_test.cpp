@@ -537,6 +537,17 @@ TEST_F(OtherInstructions, BranchTablesSendEachLaneItsWay) {
     for (std::size_t k = 0; k < a.size(); ++k) ASSERT_EQ(got[k], expected[a[k]]);
 }
 
+TEST_F(OtherInstructions, KernelsMayWaitForTimeToPass) {
+    const std::vector<U64> delays{0, 1000, 50000};
+    for (const std::string clock : {"%clock64", "%globaltimer"}) {
+        const auto waited =
+            execute<U64>(".reg .b64 s, e; mov.u64 s, " + clock + ";\nagain: mov.u64 e, " + clock +
+                             "; sub.u64 y, e, s; setp.lt.u64 p, y, x0; @p bra again;",
+                         delays);
+        for (std::size_t k = 0; k < delays.size(); ++k) ASSERT_GE(waited.at(k), delays[k]);
+    }
+}
+
 TEST_F(OtherInstructions, WarpFunctionsSeeTheirLanes) {
     std::vector<U32> a(96);
     for (U32 k = 0; k < a.size(); ++k) a[k] = (k * 37) % 11;
