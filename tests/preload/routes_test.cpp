@@ -44,7 +44,7 @@ TEST_P(Route, RunsOnTheStandInsAlone) {
 }
 
 TEST_P(Route, FailsWithoutLibswapOnASmallDevice) {
-    const Outcome outcome = run_victim(program(), {"SIMGPU_MEMORY=64MiB"}, false);
+    const Outcome outcome = run_victim(program(), {"SIMGPU_MEMORY=32MiB"}, false);
     EXPECT_EQ(outcome.status, 1);
     EXPECT_NE(outcome.output.find("error 2"), std::string::npos) << outcome.output;
 }
@@ -52,15 +52,15 @@ TEST_P(Route, FailsWithoutLibswapOnASmallDevice) {
 TEST_P(Route, IsSwappedAndEndsWithTheSameBytes) {
     const Outcome alone = run_victim(program(), {}, false);
     const Outcome swapped =
-        run_victim(program(), {"SIMGPU_MEMORY=64MiB", "LIBSWAP_BUDGET=48MiB", "LIBSWAP_VERBOSE=1"});
+        run_victim(program(), {"SIMGPU_MEMORY=32MiB", "LIBSWAP_BUDGET=24MiB", "LIBSWAP_VERBOSE=1"});
     EXPECT_EQ(swapped.status, 0) << swapped.output;
     EXPECT_NE(swapped.output.find(alone.output), std::string::npos) << swapped.output;
-    EXPECT_GT(figure(swapped.output, "  out"), 64) << swapped.output;
+    EXPECT_GT(figure(swapped.output, "  out"), 32) << swapped.output;
 }
 
 // However it was looked up: three rounds of eight fills and reads, eight allocations and frees.
 TEST_P(Route, HasEachCallSeenOnce) {
-    const Outcome outcome = run_victim(program(), {"LIBSWAP_BUDGET=48MiB", "LIBSWAP_VERBOSE=2"});
+    const Outcome outcome = run_victim(program(), {"LIBSWAP_BUDGET=24MiB", "LIBSWAP_VERBOSE=2"});
     EXPECT_EQ(outcome.status, 0) << outcome.output;
     for (const char* seen :
          {"] cuMemAlloc_v2 was called 8 times\n", "] cuMemFree_v2 was called 8 times\n"})

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <vector>
 
-// A program that needs more memory than it may use: eight buffers of 16 MiB, written and read back
+// A program that needs more memory than it may use: eight buffers of 8 MiB, written and read back
 // in turn, three times. How it gets at CUDA is a macro: LINKED (-lcuda), SHARED_RUNTIME (-lcudart),
 // LOOKED_UP (dlopen, dlsym) or ASKED (cuGetProcAddress). It prints a digest of all it read, and
 // "right" if that was what it wrote.
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kBuffers = 8;
 constexpr int kRounds = 3;
-constexpr std::size_t kBytes = std::size_t{16} << 20;
+constexpr std::size_t kBytes = std::size_t{8} << 20;
 
 void check(int result, const char* what) {
     if (result == 0) return;
