@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15ULL;  // odd: powers never become 0
 constexpr std::uint64_t kCreditPerOp = 8;
-/// A few operations that repeat are no iteration yet.
-constexpr std::uint64_t kLeastMatch = 8;
-/// A loop that others cover well is not worth having if it is this many times as long.
-constexpr std::uint64_t kLoopGrowth = 8;
+/// Fewer operations that repeat are no iteration yet: a layer may be a dozen launches of one
+/// kernel.
+constexpr std::uint64_t kLeastStretch = 64;
+/// Of a stretch that repeats, as an iteration.
+constexpr std::uint64_t kMostMultiple = 128;
 
 std::uint64_t scramble(std::uint64_t v) {
     v ^= v >> 33;
@@ -75,10 +76,7 @@ Step Learner::observe(std::uint64_t signature, std::span<const cost::TracedOpera
     index_contexts();
     if (!on_loop) resume_loop(step);
     lock_loop(step);
-    if (current_ != kNoLoop) {
-        ++at(step.serial).covered;
-        last_period_ = find_loop(current_)->signatures.size();
-    }
+    off_loop_ = current_ == kNoLoop ? off_loop_ + 1 : 0;
     return step;
 }
 
@@ -89,7 +87,6 @@ void Learner::remember(std::uint64_t signature, std::span<const cost::TracedOper
     op.prefix_hash = before * kBase + scramble(signature);
     op.workspace_bytes = 0;
     op.duration_us = -1;
-    op.covered = next_ == 0 ? 0 : at(next_ - 1).covered;
     for (const cost::TracedOperand& operand : operands) {
         operands_[operands_end_++ & operand_mask_] = operand;
     }
@@ -129,7 +126,7 @@ void Learner::find_cursor() {
 void Learner::extend_back() {
     const std::uint64_t distance = next_ - cursor_;
     const std::uint64_t oldest = next_ > ring_.size() ? next_ - ring_.size() : 0;
-    while (credit_ > 0 && cursor_ - match_ > oldest && match_ < std::max(distance, kLeastMatch) &&
+    while (credit_ > 0 && cursor_ - match_ > oldest && match_ < std::max(distance, kLeastStretch) &&
            at(cursor_ - 1 - match_).signature == at(next_ - 1 - match_).signature) {
         ++match_;
         --credit_;
@@ -186,13 +183,24 @@ void Learner::resume_loop(Step& step) {
 /// the one we are in.
 void Learner::lock_loop(Step& step) {
     if (match_ == 0) return;
-    const std::uint64_t period = next_ - cursor_;
-    if (match_ < std::max(period, kLeastMatch) || period > limits_.max_period) return;
-    if (already_served(period) || next_ < recheck_at_) return;
-    if (!uses_same_blocks(period)) {
-        recheck_at_ = next_ + period;  // so that the check costs O(1) per operation
+    const std::uint64_t distance = next_ - cursor_;
+    if (match_ < distance || next_ < recheck_at_) return;
+    // What repeats a few times inside an iteration is short beside what has been seen around it.
+    if (match_ + distance < std::max(kLeastStretch, off_loop_ / 4)) return;
+    // Of a stretch that repeats with other blocks, such as a layer, a multiple may be the
+    // iteration: one more each time we come here.
+    const std::uint64_t multiple = (match_ + distance) / (2 * distance);
+    const std::uint64_t period = distance * std::min(multiple, kMostMultiple);
+    if (already_served(distance) || period > limits_.max_period) return;
+    std::uint64_t found = distance;
+    if (!uses_same_blocks(found) && (found = period, !uses_same_blocks(found))) {
+        recheck_at_ = next_ + 2 * distance;
         return;
     }
+    lock_period(found, step);
+}
+
+void Learner::lock_period(std::uint64_t period, Step& step) {
     Loop& loop = *std::min_element(loops_.begin(), loops_.end(), [](const Loop& a, const Loop& b) {
         return a.last_used < b.last_used;
     });
@@ -216,9 +224,10 @@ void Learner::lock_loop(Step& step) {
 /// for those freed meanwhile. The layers of a network are alike too, but have weights of their own
 /// each.
 bool Learner::uses_same_blocks(std::uint64_t period) {
+    if (next_ < 2 * period) return false;
     const std::uint64_t begin = next_ - 2 * period;
     const std::uint64_t first_free = begin == 0 ? 0 : at(begin - 1).frees_end;
-    if (next_ < 2 * period || frees_end_ - first_free > frees_.size()) return false;
+    if (frees_end_ - first_free > frees_.size()) return false;
     freed_.clear();
     for (std::uint64_t f = first_free; f < frees_end_; ++f)
         freed_.push_back(frees_[f & frees_mask_]);
@@ -245,15 +254,12 @@ bool Learner::uses_same_blocks(std::uint64_t period) {
 }
 
 /// A loop of this period would bring nothing: it is the one we are in, or that one several times
-/// over, or so long that the loops known already, which cover nearly all of it, do as well.
+/// over.
 bool Learner::already_served(std::uint64_t period) const {
     const std::uint64_t current = this->period(current_);
-    if (current != 0 && (period == current || on_loop_ >= period)) return true;
-    if (current != 0 && period % current == 0 && on_loop_ >= period / 2) return true;
-    const std::uint64_t before = next_ == period ? 0 : at(next_ - period - 1).covered;
-    const std::uint64_t covered = at(next_ - 1).covered - before;
-    return period > kLoopGrowth * std::max<std::uint64_t>(1, last_period_) &&
-           covered * 8 >= period * 7;
+    if (current == 0) return false;
+    if (period == current || on_loop_ >= period) return true;
+    return period % current == 0 && on_loop_ >= period / 2;
 }
 
 Learner::Loop* Learner::find_loop(LoopId id) {

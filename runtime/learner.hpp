@@ -83,7 +83,6 @@ class Learner {
         std::uint64_t workspace_bytes = 0;
         std::uint64_t operands_end = 0;
         std::uint64_t frees_end = 0;
-        std::uint64_t covered = 0;  ///< operations so far that were on a loop
         float duration_us = -1;
     };
     struct Context {
@@ -114,6 +113,7 @@ class Learner {
     bool follow_loop(std::uint64_t signature, Step& step);
     void resume_loop(Step& step);
     void lock_loop(Step& step);
+    void lock_period(std::uint64_t period, Step& step);
     bool uses_same_blocks(std::uint64_t period);
     bool already_served(std::uint64_t period) const;
     Loop* find_loop(LoopId id);
@@ -143,7 +143,7 @@ class Learner {
     std::vector<Loop> loops_;
     std::array<std::vector<Place>, kOrders.size()> places_;
     LoopId next_loop_ = 0;
-    std::uint64_t last_period_ = 0;  ///< of the loop we were in last
+    std::uint64_t off_loop_ = 0;  ///< operations since one was on a loop
     LoopId current_ = kNoLoop;
     std::uint32_t phase_ = 0;    ///< expected of the next operation
     std::uint64_t on_loop_ = 0;  ///< operations in a row that matched the current loop

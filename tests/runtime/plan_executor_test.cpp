@@ -43,7 +43,7 @@ class Program {
 
     /// Learns, and installs a plan that moves the activation out after 0 and in at 4.
     void learn_and_install() {
-        for (int i = 0; i < 3; ++i) iteration();
+        for (int i = 0; i < 15; ++i) iteration();
         cost::Trace trace;
         ASSERT_TRUE(learner.snapshot(trace));
         cost::Iteration it = cost::build_iteration(trace, 6);
@@ -121,7 +121,7 @@ TEST(PlanExecutor, DropsAtTheFirstMismatchAndResumesWhereTheHistoryMatches) {
 
 TEST(PlanExecutor, RefusesAPlanThatDoesNotFitTheLoop) {
     Program program;
-    for (int i = 0; i < 3; ++i) program.iteration();
+    for (int i = 0; i < 15; ++i) program.iteration();
     cost::Trace trace;
     ASSERT_TRUE(program.learner.snapshot(trace));
     const cost::Iteration it = cost::build_iteration(trace, 6);
