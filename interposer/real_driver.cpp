@@ -26,6 +26,13 @@ bool is_driver(const ElfImage& image) noexcept {
            !(image == own_image());
 }
 
+/// Whether the tables are those of `image`: another library may lie where a closed driver was.
+bool has_tables_of(const ElfImage& image) noexcept {
+    for (const Hook hook : {Hook::cuInit, Hook::cuMemAlloc_v2, Hook::cuLaunchKernel})
+        if (image.symbol(hook_info(hook).name) != driver_symbol(hook)) return false;
+    return true;
+}
+
 void store_real(Hook hook, void* function) noexcept {
     std::atomic_ref(libswap_real_functions[static_cast<std::size_t>(hook)])
         .store(function, std::memory_order_release);
@@ -59,8 +66,9 @@ ElfImage driver_image() noexcept {
 }
 
 bool follow_driver(const ElfImage& image) noexcept {
-    if (image == driver_image()) return true;
-    if (g_settled.load(std::memory_order_acquire) || !is_driver(image)) return false;
+    const bool settled = g_settled.load(std::memory_order_acquire);
+    if (image == driver_image() && (settled || has_tables_of(image))) return true;
+    if (settled || !is_driver(image)) return false;
     adopt(image);
     return true;
 }
@@ -78,9 +86,9 @@ void adopt_driver_in_scope(const char* name) noexcept {
 
 void drop_closed_driver() noexcept {
     const ElfImage driver = driver_image();
-    if (!driver || g_settled.load(std::memory_order_acquire) ||
-        image_of_address(driver.dynamic) == driver)
-        return;
+    if (!driver || g_settled.load(std::memory_order_acquire)) return;
+    const ElfImage there = image_of_address(driver.dynamic);  // what is mapped now, if anything
+    if (there == driver && has_tables_of(there)) return;
     g_driver_dynamic.store(nullptr, std::memory_order_release);
     for (unsigned i = 0; i < kHookCount; ++i) {
         g_driver_symbols[i].store(nullptr, std::memory_order_relaxed);
