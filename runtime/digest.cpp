@@ -16,27 +16,35 @@ constexpr std::uint64_t kMaxBlocks = 512;
 Status Digester::start() noexcept {
     LIBSWAP_TRY(LIBSWAP_CU(driver_.cuModuleLoadData(&module_, kDigestPtx)));
     Status status = LIBSWAP_CU(driver_.cuModuleGetFunction(&function_, module_, kKernelName));
-    if (status) status = LIBSWAP_CU(driver_.cuMemAlloc(&device_results_, kSlots * sizeof(Digest)));
+    if (status)
+        status = LIBSWAP_CU(driver_.cuMemAlloc(&accumulators_, kSlots * sizeof(Accumulator)));
+    if (status)
+        status = LIBSWAP_CU(driver_.cuMemsetD8(accumulators_, 0, kSlots * sizeof(Accumulator)));
     void* pinned = nullptr;
     if (status)
         status = LIBSWAP_CU(
-            driver_.cuMemHostAlloc(&pinned, kSlots * sizeof(Digest), CU_MEMHOSTALLOC_PORTABLE));
+            driver_.cuMemHostAlloc(&pinned, kSlots * sizeof(Digest),
+                                   CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
     host_results_ = static_cast<Digest*>(pinned);
+    // With unified addressing, which all devices with virtual memory management have, the device
+    // knows pinned memory by the host's address.
+    results_address_ = reinterpret_cast<CUdeviceptr>(pinned);
     if (!status) stop(false);
     return status;
 }
 
 void Digester::stop(bool context_gone) noexcept {
     if (!context_gone) {
-        if (device_results_) LIBSWAP_CU_IGNORE(driver_.cuMemFree(device_results_));
+        if (accumulators_) LIBSWAP_CU_IGNORE(driver_.cuMemFree(accumulators_));
         if (module_) LIBSWAP_CU_IGNORE(driver_.cuModuleUnload(module_));
     }
     if (host_results_) LIBSWAP_CU_IGNORE(driver_.cuMemFreeHost(host_results_));
     module_ = nullptr;
     function_ = nullptr;
-    device_results_ = 0;
+    accumulators_ = 0;
     host_results_ = nullptr;
     taken_.fill(false);
+    spoilt_.fill(false);
 }
 
 std::uint32_t Digester::take_slot() noexcept {
@@ -54,26 +62,26 @@ void Digester::give_slot(std::uint32_t slot) noexcept {
     if (slot != kNoSlot) taken_[slot] = false;
 }
 
-Status Digester::clear(std::uint32_t slot, CUstream stream) noexcept {
-    return LIBSWAP_CU(driver_.cuMemsetD8Async(device_results_ + slot * sizeof(Digest), 0,
-                                              sizeof(Digest), stream));
-}
-
 Status Digester::add(std::uint32_t slot, CUdeviceptr base, std::uint64_t bytes,
                      std::uint64_t first_word, std::uint64_t window_low, std::uint64_t window_bytes,
-                     CUstream stream) noexcept {
+                     bool last, CUstream stream) noexcept {
     std::uint64_t words = bytes / 8;
-    CUdeviceptr out = device_results_ + slot * sizeof(Digest);
-    void* params[] = {&base, &words, &first_word, &out, &window_low, &window_bytes};
+    CUdeviceptr out = accumulators_ + slot * sizeof(Accumulator);
+    CUdeviceptr result = last ? results_address_ + slot * sizeof(Digest) : 0;
+    if (first_word == 0) {
+        host_results_[slot] = {0, 0, UINT64_MAX};
+        // A digest that was submitted in part left something behind.
+        if (spoilt_[slot])
+            LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemsetD8Async(out, 0, sizeof(Accumulator), stream)));
+        spoilt_[slot] = true;
+    }
+    void* params[] = {&base, &words, &first_word, &out, &window_low, &window_bytes, &result};
     const auto blocks =
         static_cast<unsigned>(std::clamp<std::uint64_t>(words / (kThreads * 8), 1, kMaxBlocks));
-    return LIBSWAP_CU(driver_.cuLaunchKernel(function_, blocks, 1, 1, kThreads, 1, 1, 0, stream,
-                                             params, nullptr));
-}
-
-Status Digester::finish(std::uint32_t slot, CUstream stream) noexcept {
-    return LIBSWAP_CU(driver_.cuMemcpyDtoHAsync(
-        &host_results_[slot], device_results_ + slot * sizeof(Digest), sizeof(Digest), stream));
+    LIBSWAP_TRY(LIBSWAP_CU(driver_.cuLaunchKernel(function_, blocks, 1, 1, kThreads, 1, 1, 0,
+                                                  stream, params, nullptr)));
+    if (last) spoilt_[slot] = false;
+    return {};
 }
 
 Digest Digester::result(std::uint32_t slot) const noexcept { return host_results_[slot]; }

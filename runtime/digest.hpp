@@ -20,8 +20,10 @@ struct Digest {
     std::uint64_t high = 0;
     std::uint64_t pointers = 0;  ///< words within the address window; not part of the value
 
+    /// A result that never came is like no other, itself included.
+    bool known() const noexcept { return pointers != UINT64_MAX; }
     bool operator==(const Digest& other) const noexcept {
-        return low == other.low && high == other.high;
+        return low == other.low && high == other.high && known() && other.known();
     }
 };
 
@@ -45,12 +47,11 @@ class Digester {
     std::uint32_t take_slot() noexcept;
     void give_slot(std::uint32_t slot) noexcept;
 
-    /// Submits: the slot is cleared, then `add()` digests a piece whose first word has index
-    /// `first_word`, then `finish()` brings the result to the host.
-    Status clear(std::uint32_t slot, CUstream stream) noexcept;
+    /// Submits the digest of a piece whose first word has index `first_word`. The pieces of one
+    /// digest are submitted in order on one stream; with the last one the result goes to the host.
     Status add(std::uint32_t slot, CUdeviceptr base, std::uint64_t bytes, std::uint64_t first_word,
-               std::uint64_t window_low, std::uint64_t window_bytes, CUstream stream) noexcept;
-    Status finish(std::uint32_t slot, CUstream stream) noexcept;
+               std::uint64_t window_low, std::uint64_t window_bytes, bool last,
+               CUstream stream) noexcept;
     /// After the submitted work has completed.
     Digest result(std::uint32_t slot) const noexcept;
 
@@ -58,9 +59,17 @@ class Digester {
     const Driver& driver_;
     CUmodule module_ = nullptr;
     CUfunction function_ = nullptr;
-    CUdeviceptr device_results_ = 0;
+    /// What the kernel adds to, on the device; zero between digests.
+    struct Accumulator {
+        std::uint64_t sums[3];
+        std::uint32_t blocks_done;
+        std::uint32_t unused;
+    };
+    CUdeviceptr accumulators_ = 0;
     Digest* host_results_ = nullptr;
+    CUdeviceptr results_address_ = 0;  ///< of host_results_, for the device
     std::array<bool, kSlots> taken_{};
+    std::array<bool, kSlots> spoilt_{};  ///< submitted in part: the accumulator is not zero
     std::uint32_t next_ = 0;
 };
 

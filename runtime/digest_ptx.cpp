@@ -2,6 +2,10 @@
 // SPDX-FileCopyrightText: The libswap authors
 //
 // simgpu/host_kernels/digest.cpp computes the same on a CPU; a test holds them together.
+//
+// Sums go into accumulators in device memory (`out`: three sums and a count of blocks). With a
+// `result`, the block that is done last moves them there and clears them: one launch, no clearing
+// before and no copy after, which would have to queue behind the program's copies.
 
 #include "runtime/digest.hpp"
 
@@ -18,9 +22,11 @@ const char kDigestPtx[] = R"(
     .param .u64 param_first,
     .param .u64 param_out,
     .param .u64 param_low,
-    .param .u64 param_span)
+    .param .u64 param_span,
+    .param .u64 param_result)
 {
-    .reg .pred %p<6>;
+    .shared .u32 is_last;
+    .reg .pred %p<10>;
     .reg .b32 %r<24>;
     .reg .b64 %rd<40>;
 
@@ -99,10 +105,43 @@ REDUCE:
 
     and.b32 %r15, %r3, 31;
     setp.ne.u32 %p4, %r15, 0;
-    @%p4 bra END;
+    @%p4 bra ADDED;
     red.global.add.u64 [%rd8], %rd11;
     red.global.add.u64 [%rd8+8], %rd12;
     red.global.add.u64 [%rd8+16], %rd13;
+    membar.gl;
+ADDED:
+    ld.param.u64 %rd31, [param_result];
+    setp.eq.s64 %p5, %rd31, 0;
+    @%p5 bra END;
+    bar.sync 0;
+    setp.ne.u32 %p6, %r3, 0;
+    @%p6 bra COUNTED;
+    atom.global.add.u32 %r16, [%rd8+24], 1;
+    add.s32 %r17, %r16, 1;
+    setp.eq.u32 %p7, %r17, %r4;
+    selp.u32 %r18, 1, 0, %p7;
+    st.shared.u32 [is_last], %r18;
+COUNTED:
+    bar.sync 0;
+    ld.shared.u32 %r19, [is_last];
+    setp.eq.u32 %p8, %r19, 0;
+    @%p8 bra END;
+    @%p6 bra END;
+    membar.gl;
+    ld.volatile.global.u64 %rd32, [%rd8];
+    ld.volatile.global.u64 %rd33, [%rd8+8];
+    ld.volatile.global.u64 %rd34, [%rd8+16];
+    st.global.u64 [%rd31], %rd32;
+    st.global.u64 [%rd31+8], %rd33;
+    st.global.u64 [%rd31+16], %rd34;
+    mov.u64 %rd35, 0;
+    mov.u32 %r20, 0;
+    st.global.u64 [%rd8], %rd35;
+    st.global.u64 [%rd8+8], %rd35;
+    st.global.u64 [%rd8+16], %rd35;
+    st.global.u32 [%rd8+24], %r20;
+    membar.sys;
 END:
     ret;
 }

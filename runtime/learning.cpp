@@ -17,8 +17,10 @@ namespace libswap {
 namespace {
 
 constexpr std::size_t kMaxTimedOutstanding = 4096;
+/// Shorter loops of operations are no iteration worth a plan.
+constexpr std::size_t kShortestIteration = 8;
 /// From the end of an operation until the worker acts on it.
-constexpr double kReactionUs = 30;
+constexpr double kReactionUs = 10;
 
 std::uint64_t now_ns() noexcept {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -44,12 +46,16 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
         const auto due = executor_.step(step, operands);
         commands->assign(due.begin(), due.end());
         run_.store(executor_.run(), std::memory_order_release);
-        if (step.locked) {
+        // Loops within an iteration are found first; the iteration is the longest one.
+        if (step.locked && learner_.period(step.loop) > learner_.period(loop_)) {
             loop_ = step.loop;
-            begin_timing = true;
-            timing_end_serial_ = step.serial + 2 * learner_.period(step.loop);
+            const std::uint64_t period = learner_.period(loop_);
+            begin_timing = period >= kShortestIteration;
+            timing_end_serial_ = step.serial + 2 * period;
+            iteration_begun_ns_ = 0;
+            parts_.counters->iterations = 2;
         }
-        if (step.loop != kNoLoop && step.phase == 0) {
+        if (step.loop == loop_ && loop_ != kNoLoop && step.phase == 0) {
             const std::uint64_t now = now_ns();
             if (iteration_begun_ns_) parts_.counters->iteration_ns = now - iteration_begun_ns_;
             iteration_begun_ns_ = now;

@@ -41,7 +41,7 @@ struct Use {
 class StreamTable {
   public:
     static constexpr std::size_t kMaxStreams = 4096;
-    static constexpr std::size_t kEventsPerStream = 32;
+    static constexpr std::size_t kEventsPerStream = 1024;
 
     explicit StreamTable(const Driver& driver) noexcept;
     ~StreamTable();

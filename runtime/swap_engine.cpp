@@ -195,13 +195,12 @@ Status SwapEngine::submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk*
     if (*slot == Digester::kNoSlot) *slot = digester_.take_slot();
     if (*slot == Digester::kNoSlot) return fail(CUDA_ERROR_NOT_READY, "digest slots");
     job.event_set = false;
-    LIBSWAP_TRY(digester_.clear(*slot, stream));
     const std::uint64_t bytes = kChunkBytes[chunks[0]->size_class];
     const std::uint64_t low = parts_.space->low();
     for (std::size_t i = 0; i < chunks.size(); ++i)
         LIBSWAP_TRY(digester_.add(*slot, chunks[i]->alias, bytes, i * bytes / 8, low,
-                                  parts_.space->high() - low, stream));
-    return digester_.finish(*slot, stream);
+                                  parts_.space->high() - low, i + 1 == chunks.size(), stream));
+    return {};
 }
 
 Status SwapEngine::submit_copy_out(Job& job) noexcept {
@@ -416,7 +415,7 @@ SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
     job.chunks.fill(nullptr);
     if (job.slot != Digester::kNoSlot) {
         block.record = digester_.result(job.slot);
-        block.record_valid.store(true);
+        block.record_valid.store(block.record.known());
     }
     if (job.copied) Counters::add(parts_.counters->bytes_in, block.bytes());
     Counters::add(parts_.counters->fetches);

@@ -189,11 +189,20 @@ void Worker::drain_inbox() {
                 memory_wanted_.push_back(request.run);
                 break;
             case Request::Kind::Command:
-                commands_.push_back(request.command);
+                add_command(request.command);
                 break;
         }
     }
     batch_.clear();
+}
+
+void Worker::add_command(const SwapCommand& command) {
+    // Fetches are given out ahead of the evictions that are due before them.
+    auto place = commands_.end();
+    while (place != commands_.begin() && std::prev(place)->after_serial > command.after_serial &&
+           std::prev(place)->run == command.run)
+        --place;
+    commands_.insert(place, command);
 }
 
 void Worker::refuse(Demand& demand) {
@@ -307,15 +316,31 @@ Block* Worker::coldest() {
     const BlockIndex end = parts_.blocks->end();
     for (BlockIndex i = 0; i < end; ++i) {
         Block& block = parts_.blocks->block(i);
-        const ResidencyWord word = block.cell.load();
-        if (word.state() != Residency::Resident || word.pins() != 0 || word.remapping()) continue;
-        if (block.busy.load() || block.for_good.load() || block.wanted.load() != 0) continue;
+        if (!may_leave(block)) continue;
         const std::uint64_t touched = block.last_touch.load(std::memory_order_relaxed);
         if (touched >= oldest) continue;
         oldest = touched;
         best = &block;
     }
     return best;
+}
+
+Block* Worker::planned_victim() {
+    // What is to leave next by the plan leaves now.
+    for (auto command = commands_.begin(); command != commands_.end(); ++command) {
+        if (command->kind != SwapCommand::Kind::Evict || command->run != host_.plan_run()) continue;
+        Block* block = parts_.blocks->find(command->block);
+        if (!block || !may_leave(*block)) continue;
+        commands_.erase(command);
+        return block;
+    }
+    return nullptr;
+}
+
+bool Worker::may_leave(const Block& block) const noexcept {
+    const ResidencyWord word = block.cell.load();
+    return word.state() == Residency::Resident && word.pins() == 0 && !word.remapping() &&
+           !block.busy.load() && !block.for_good.load() && block.wanted.load() == 0;
 }
 
 bool Worker::make_room() {
@@ -328,7 +353,8 @@ bool Worker::make_room() {
             changed = true;
             continue;
         }
-        Block* victim = coldest();
+        Block* victim = planned_victim();
+        if (!victim) victim = coldest();
         if (!victim) {
             stuck = true;
             break;

@@ -94,6 +94,9 @@ class Worker {
     bool make_room();
     bool reclaim_host_memory();
     Block* coldest();
+    Block* planned_victim();
+    bool may_leave(const Block& block) const noexcept;
+    void add_command(const SwapCommand& command);
     bool pending() const noexcept;
     void idle(bool changed);
     void refuse(Demand& demand);

@@ -5,6 +5,8 @@
 
 #include "simgpu/host_kernels/digest.hpp"
 
+#include <cstring>
+
 namespace simgpu {
 
 void digest_words(const std::uint64_t* data, std::size_t words, std::uint64_t first,
@@ -28,15 +30,21 @@ void digest_words(const std::uint64_t* data, std::size_t words, std::uint64_t fi
 
 void run_digest(const SimgpuHostLaunch* launch) {
     struct Params {
-        std::uint64_t base, words, first, out, low, span;
+        std::uint64_t base, words, first, out, low, span, result;
     };
     if (launch->param_bytes < sizeof(Params)) return;
     const auto& params = *static_cast<const Params*>(launch->params);
     const void* data = launch->span(launch, params.base, params.words * 8, 0);
-    void* out = launch->span(launch, params.out, 24, 1);
+    auto* out = static_cast<std::uint64_t*>(launch->span(launch, params.out, 32, 1));
     if (!data || !out) return;
     digest_words(static_cast<const std::uint64_t*>(data), params.words, params.first, params.low,
-                 params.span, static_cast<std::uint64_t*>(out));
+                 params.span, out);
+    if (params.result) {
+        void* result = launch->span(launch, params.result, 24, 1);
+        if (!result) return;
+        std::memcpy(result, out, 24);
+        std::memset(out, 0, 32);
+    }
     *launch->bytes = static_cast<double>(params.words) * 8;
     *launch->flops = 0;
 }

@@ -372,10 +372,13 @@ FakeDriver::FakeDriver() {
     table_.cuPointerGetAttribute = FakeCalls::attribute_of_pointer;
     set_driver(table_);
     streams_[CU_STREAM_LEGACY] = std::make_unique<Stream>();
-    param_counts["libswap_digest"] = 6;
+    param_counts["libswap_digest"] = 7;
     kernels["libswap_digest"] = [](std::vector<std::uint64_t> p) {
         simgpu::digest_words(static_cast<const std::uint64_t*>(as_pointer(p[0])), p[1], p[2], p[4],
                              p[5], static_cast<std::uint64_t*>(as_pointer(p[3])));
+        if (p[6] == 0) return;
+        std::memcpy(as_pointer(p[6]), as_pointer(p[3]), 24);
+        std::memset(as_pointer(p[3]), 0, 32);
     };
 }
 
