@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -171,6 +172,12 @@ CUresult check_geometry(const LaunchRequest& request, const Function& function) 
     if (threads > static_cast<unsigned>(kMaxThreadsPerBlock)) return CUDA_ERROR_INVALID_VALUE;
     bool over_bound = function.info->max_threads != 0 && threads > function.info->max_threads;
     if (over_bound) return CUDA_ERROR_INVALID_VALUE;
+    if (function.code != nullptr && function.code->required_block[0] != 0) {
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            unsigned required = std::max(function.code->required_block[axis], 1U);
+            if (request.block[axis] != required) return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
     if (threads > static_cast<unsigned>(function.max_threads()))
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (request.shared_bytes > static_cast<unsigned>(max_dynamic_shared_bytes(function))) {

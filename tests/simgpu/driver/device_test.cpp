@@ -41,7 +41,8 @@ TEST_F(Device, RefusesWhatDoesNotExist) {
     EXPECT_CU(CUDA_ERROR_INVALID_DEVICE, cuDeviceGet(&other, 1000));
     EXPECT_CU(CUDA_ERROR_INVALID_DEVICE, cuDeviceGet(&other, -1));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuDeviceGet(nullptr, 0));
-    EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MAX, device));
+    EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
+              cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MAX, device));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
               cuDeviceGetAttribute(nullptr, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuInit(1));

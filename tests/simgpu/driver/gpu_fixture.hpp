@@ -10,8 +10,10 @@
 #include <vector>
 
 /// Expects a driver call to return `code`, and says both by name if not.
-#define EXPECT_CU(code, expression) EXPECT_EQ(std::string(name_of(code)), std::string(name_of(expression)))
-#define ASSERT_CU(expression) ASSERT_EQ(std::string("CUDA_SUCCESS"), std::string(name_of(expression)))
+#define EXPECT_CU(code, expression) \
+    EXPECT_EQ(std::string(name_of(code)), std::string(name_of(expression)))
+#define ASSERT_CU(expression) \
+    ASSERT_EQ(std::string("CUDA_SUCCESS"), std::string(name_of(expression)))
 
 inline const char* name_of(CUresult result) {
     const char* name = nullptr;
@@ -22,8 +24,9 @@ inline const char* name_of(CUresult result) {
 inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 inline constexpr std::size_t kPage = 2 * kMiB;
 
-/// Kernels that the tests use: fill(ptr, value, n) stores words; add_one(ptr, n); poke(ptr, value) stores one word;
-/// read(from, to) copies one word; block sums with shared memory and dynamic shared memory.
+/// Kernels that the tests use: fill(ptr, value, n) stores words; add_one(ptr, n); poke(ptr, value)
+/// stores one word; read(from, to) copies one word; block sums with shared memory and dynamic
+/// shared memory.
 inline constexpr const char* kKernels = R"(
 .version 7.0
 .target sm_70
@@ -113,8 +116,8 @@ class Gpu : public ::testing::Test {
     CUresult fill(CUdeviceptr out, unsigned value, unsigned count, CUstream stream = nullptr) {
         void* arguments[] = {&out, &value, &count};
         constexpr unsigned kBlock = 128;
-        return cuLaunchKernel(function("fill"), (count + kBlock - 1) / kBlock, 1, 1, kBlock, 1, 1, 0, stream, arguments,
-                              nullptr);
+        return cuLaunchKernel(function("fill"), (count + kBlock - 1) / kBlock, 1, 1, kBlock, 1, 1,
+                              0, stream, arguments, nullptr);
     }
 
     CUresult read(CUdeviceptr from, CUdeviceptr to) {
@@ -139,7 +142,8 @@ class VmmGpu : public Gpu {
     void SetUp() override {
         Gpu::SetUp();
         int supported = 0;
-        ASSERT_CU(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device));
+        ASSERT_CU(cuDeviceGetAttribute(
+            &supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device));
         if (supported == 0) GTEST_SKIP() << "the device has no virtual memory management";
     }
 
@@ -163,7 +167,8 @@ class VmmGpu : public Gpu {
         return va;
     }
 
-    CUresult grant(CUdeviceptr va, std::size_t bytes, CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+    CUresult grant(CUdeviceptr va, std::size_t bytes,
+                   CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
         CUmemAccessDesc access{};
         access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
         access.flags = flags;

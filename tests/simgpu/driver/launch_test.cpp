@@ -20,7 +20,8 @@ TEST_F(Modules, GlobalsHaveAddressesAndValues) {
     CUdeviceptr out = 0;
     ASSERT_CU(cuMemAlloc(&out, 4));
     void* arguments[] = {&out};
-    EXPECT_CU(CUDA_SUCCESS, cuLaunchKernel(function("bump"), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
+    EXPECT_CU(CUDA_SUCCESS,
+              cuLaunchKernel(function("bump"), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
     EXPECT_EQ(72u, word_at(out));
 }
 
@@ -63,9 +64,10 @@ TEST_F(Modules, BadTextIsRefusedWithAReason) {
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
     CUmodule bad = nullptr;
-    EXPECT_CU(CUDA_ERROR_INVALID_PTX,
-              cuModuleLoadDataEx(&bad, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry {", 2, options,
-                                 values));
+    EXPECT_CU(
+        CUDA_ERROR_INVALID_PTX,
+        cuModuleLoadDataEx(&bad, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry {",
+                           2, options, values));
     EXPECT_STRNE("untouched", log);
     EXPECT_GT(std::strlen(log), 0u);
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(&bad, nullptr));
@@ -101,12 +103,13 @@ TEST_F(Libraries, KernelsAreLaunchedLikeFunctions) {
     unsigned value = 13;
     unsigned words = 16;
     void* arguments[] = {&va, &value, &words};
-    EXPECT_CU(CUDA_SUCCESS, cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 16, 1, 1, 0, nullptr,
-                                           arguments, nullptr));
+    EXPECT_CU(CUDA_SUCCESS, cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 16, 1, 1,
+                                           0, nullptr, arguments, nullptr));
     EXPECT_EQ(13u, word_at(va + 60));
     value = 14;
     ASSERT_CU(cuKernelGetFunction(&of_kernel, kernel));
-    EXPECT_CU(CUDA_SUCCESS, cuLaunchKernel(of_kernel, 1, 1, 1, 16, 1, 1, 0, nullptr, arguments, nullptr));
+    EXPECT_CU(CUDA_SUCCESS,
+              cuLaunchKernel(of_kernel, 1, 1, 1, 16, 1, 1, 0, nullptr, arguments, nullptr));
     EXPECT_EQ(14u, word_at(va));
     size_t offset = 0;
     size_t bytes = 0;
@@ -143,8 +146,10 @@ TEST_F(Launches, ExtraBufferCarriesParameters) {
         unsigned words;
     } block{va, 55, 16};
     size_t bytes = sizeof block;
-    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-    EXPECT_CU(CUDA_SUCCESS, cuLaunchKernel(function("fill"), 1, 1, 1, 16, 1, 1, 0, nullptr, nullptr, extra));
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
+    EXPECT_CU(CUDA_SUCCESS,
+              cuLaunchKernel(function("fill"), 1, 1, 1, 16, 1, 1, 0, nullptr, nullptr, extra));
     EXPECT_EQ(55u, word_at(va + 60));
     void* arguments[] = {&block.out, &block.value, &block.words};
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
@@ -158,7 +163,8 @@ TEST_F(Launches, LimitsAreChecked) {
     unsigned value = 0;
     void* arguments[] = {&va, &value, &value};
     CUfunction f = function("fill");
-    auto try_shape = [&](unsigned gx, unsigned gy, unsigned bx, unsigned by, unsigned bz, unsigned shared) {
+    auto try_shape = [&](unsigned gx, unsigned gy, unsigned bx, unsigned by, unsigned bz,
+                         unsigned shared) {
         return cuLaunchKernel(f, gx, gy, 1, bx, by, bz, shared, nullptr, arguments, nullptr);
     };
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, try_shape(0, 1, 1, 1, 1, 0));
@@ -167,14 +173,16 @@ TEST_F(Launches, LimitsAreChecked) {
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, try_shape(1, 1, 1, 1, 65, 0));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, try_shape(1, 70000, 1, 1, 1, 0));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, try_shape(1, 1, 1, 1, 1, 49 * 1024));
-    EXPECT_CU(CUDA_SUCCESS, cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 64 * 1024));
+    EXPECT_CU(CUDA_SUCCESS,
+              cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 64 * 1024));
     EXPECT_CU(CUDA_SUCCESS, try_shape(1, 1, 1, 1, 1, 49 * 1024));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
               cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 20));
-    EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
-              cuLaunchKernel(function("bounded"), 1, 1, 1, 65, 1, 1, 0, nullptr, arguments, nullptr));
+    EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(function("bounded"), 1, 1, 1, 65, 1, 1, 0,
+                                                       nullptr, arguments, nullptr));
     EXPECT_CU(CUDA_ERROR_INVALID_HANDLE,
-              cuLaunchKernel(reinterpret_cast<CUfunction>(0x880), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
+              cuLaunchKernel(reinterpret_cast<CUfunction>(0x880), 1, 1, 1, 1, 1, 1, 0, nullptr,
+                             arguments, nullptr));
     EXPECT_CU(CUDA_SUCCESS, cuCtxSynchronize());
 }
 
@@ -194,7 +202,8 @@ TEST_F(Launches, ConfigurationsWork) {
     config.numAttrs = 1;
     EXPECT_CU(CUDA_SUCCESS, cuLaunchKernelEx(&config, function("fill"), arguments, nullptr));
     EXPECT_EQ(91u, word_at(va));
-    EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(nullptr, function("fill"), arguments, nullptr));
+    EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
+              cuLaunchKernelEx(nullptr, function("fill"), arguments, nullptr));
 }
 
 TEST_F(Launches, OccupancyFitsTheDevice) {
@@ -202,14 +211,18 @@ TEST_F(Launches, OccupancyFitsTheDevice) {
     int grid = 0;
     int block = 0;
     int per_sm = 0;
-    ASSERT_CU(cuDeviceGetAttribute(&per_sm, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device));
-    EXPECT_CU(CUDA_SUCCESS, cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function("fill"), 256, 0));
+    ASSERT_CU(
+        cuDeviceGetAttribute(&per_sm, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device));
+    EXPECT_CU(CUDA_SUCCESS,
+              cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function("fill"), 256, 0));
     EXPECT_GT(blocks, 0);
     EXPECT_LE(blocks * 256, per_sm);
-    EXPECT_CU(CUDA_SUCCESS, cuOccupancyMaxPotentialBlockSize(&grid, &block, function("fill"), nullptr, 0, 0));
+    EXPECT_CU(CUDA_SUCCESS,
+              cuOccupancyMaxPotentialBlockSize(&grid, &block, function("fill"), nullptr, 0, 0));
     EXPECT_GT(block, 0);
     EXPECT_GT(grid, 0);
-    EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(nullptr, function("fill"), 256, 0));
+    EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
+              cuOccupancyMaxActiveBlocksPerMultiprocessor(nullptr, function("fill"), 256, 0));
 }
 
 using Streams = Gpu;
@@ -300,11 +313,16 @@ TEST_F(Streams, HostFunctionsRunInOrder) {
         std::atomic<unsigned> value{0};
     } seen{static_cast<unsigned*>(pinned)};
     ASSERT_CU(cuLaunchHostFunc(
-        nullptr, [](void* data) { static_cast<Seen*>(data)->value = *static_cast<Seen*>(data)->words; }, &seen));
+        nullptr,
+        [](void* data) { static_cast<Seen*>(data)->value = *static_cast<Seen*>(data)->words; },
+        &seen));
     std::atomic<int> status{-1};
     ASSERT_CU(cuStreamAddCallback(
-        nullptr, [](CUstream, CUresult result, void* data) { *static_cast<std::atomic<int>*>(data) = result; }, &status,
-        0));
+        nullptr,
+        [](CUstream, CUresult result, void* data) {
+            *static_cast<std::atomic<int>*>(data) = result;
+        },
+        &status, 0));
     EXPECT_CU(CUDA_SUCCESS, cuCtxSynchronize());
     EXPECT_EQ(99u, seen.value.load());
     EXPECT_EQ(CUDA_SUCCESS, status.load());

@@ -95,7 +95,8 @@ TEST_F(DeviceMemory, CopiesAreChecked) {
     ASSERT_CU(cuMemAlloc(&va, 4096));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(va, nullptr, 16));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(va + 4000, host.data(), 200));
-    EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(host.data(), reinterpret_cast<CUdeviceptr>(host.data()), 16));
+    EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
+              cuMemcpyDtoH(host.data(), reinterpret_cast<CUdeviceptr>(host.data()), 16));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoD(va, 0, 16));
     EXPECT_CU(CUDA_SUCCESS, cuCtxSynchronize());
 }
@@ -195,7 +196,8 @@ TEST_F(HostMemory, PinnedMemoryIsUsedByKernelsAtItsAddress) {
 TEST_F(HostMemory, RegisteredMemoryIsUsedByKernels) {
     std::vector<unsigned> host(4096);
     ASSERT_CU(cuMemHostRegister(host.data(), host.size() * 4, 0));
-    EXPECT_CU(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(host.data(), host.size() * 4, 0));
+    EXPECT_CU(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+              cuMemHostRegister(host.data(), host.size() * 4, 0));
     EXPECT_CU(CUDA_SUCCESS, fill(reinterpret_cast<CUdeviceptr>(host.data()), 5, 4096));
     EXPECT_CU(CUDA_SUCCESS, cuCtxSynchronize());
     EXPECT_EQ(5u, host[4095]);
@@ -232,7 +234,8 @@ TEST_F(PoolMemory, FreedMemoryComesBackInStreamOrder) {
     EXPECT_CU(CUDA_SUCCESS, cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
     EXPECT_GE(used, kMiB);
     CUmemoryPool of_pointer = nullptr;
-    EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(&of_pointer, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, va));
+    EXPECT_CU(CUDA_SUCCESS,
+              cuPointerGetAttribute(&of_pointer, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, va));
     EXPECT_EQ(pool, of_pointer);
     EXPECT_CU(CUDA_SUCCESS, cuMemFreeAsync(va, stream));
     EXPECT_CU(CUDA_SUCCESS, cuStreamSynchronize(stream));
@@ -267,9 +270,9 @@ TEST_F(Pointers, DeviceMemoryDescribesItself) {
     int capable = -1;
     int mapped = 0;
     CUpointer_attribute attributes[] = {
-        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_CONTEXT,
-        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-        CU_POINTER_ATTRIBUTE_RANGE_SIZE,       CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_CONTEXT,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
         CU_POINTER_ATTRIBUTE_MAPPED};
     void* values[] = {&type, &owner, &ordinal, &start, &bytes, &capable, &mapped};
     ASSERT_CU(cuPointerGetAttributes(7, attributes, values, va + kMiB));
@@ -286,7 +289,8 @@ TEST_F(Pointers, UnknownOnesAreAnErrorAloneAndZeroTogether) {
     int on_stack = 0;
     auto va = reinterpret_cast<CUdeviceptr>(&on_stack);
     unsigned type = 77;
-    EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, va));
+    EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
+              cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, va));
     CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
     void* value = &type;
     EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttributes(1, &attribute, &value, va));
@@ -313,5 +317,6 @@ TEST_F(Pointers, SyncMemopsIsKept) {
     value = 0;
     EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, va));
     EXPECT_EQ(1, value);
-    EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuPointerSetAttribute(&value, CU_POINTER_ATTRIBUTE_MAPPED, va));
+    EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
+              cuPointerSetAttribute(&value, CU_POINTER_ATTRIBUTE_MAPPED, va));
 }

@@ -7,10 +7,12 @@
 TEST_F(VmmGpu, GranularityIsAPage) {
     size_t bytes = 0;
     CUmemAllocationProp properties = on_device();
-    EXPECT_CU(CUDA_SUCCESS, cuMemGetAllocationGranularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    EXPECT_CU(CUDA_SUCCESS,
+              cuMemGetAllocationGranularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     EXPECT_EQ(kPage, bytes);
-    EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
-              cuMemGetAllocationGranularity(nullptr, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    EXPECT_CU(
+        CUDA_ERROR_INVALID_VALUE,
+        cuMemGetAllocationGranularity(nullptr, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
 }
 
 TEST_F(VmmGpu, MappedAndGrantedMemoryWorks) {
@@ -67,8 +69,8 @@ TEST_F(VmmGpu, HostMemoryIsReadByBothSides) {
     int node = -1;
     int supported = 0;
     ASSERT_CU(cuDeviceGetAttribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, device));
-    ASSERT_CU(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
-                                   device));
+    ASSERT_CU(cuDeviceGetAttribute(
+        &supported, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device));
     if (supported == 0 || node < 0) GTEST_SKIP() << "no host memory behind device addresses";
     size_t before = 0;
     size_t after = 0;
@@ -113,7 +115,8 @@ TEST_F(VmmGpu, EachStepAsksForTheOneBefore) {
     auto handle = create(kPage);
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, grant(va, kPage)) << "nothing is mapped yet";
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(va, kPage));
-    EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemMap(va, kPage, kPage, handle, 0)) << "offsets must be 0";
+    EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemMap(va, kPage, kPage, handle, 0))
+        << "offsets must be 0";
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemMap(va + 4096, kPage, 0, handle, 0));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemMap(va, kPage / 2, 0, handle, 0));
     EXPECT_CU(CUDA_SUCCESS, cuMemMap(va, kPage, 0, handle, 0));
@@ -199,13 +202,16 @@ TEST_F(VmmGpu, PointersTellReservationAndMapping) {
     size_t mapping_bytes = 0;
     int mapped = -1;
     int capable = -1;
-    EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, inside));
-    EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, inside));
-    EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(&mapping, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, inside));
-    EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(&mapping_bytes, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, inside));
-    EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(&mapped, CU_POINTER_ATTRIBUTE_MAPPED, inside));
     EXPECT_CU(CUDA_SUCCESS,
-              cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, inside));
+              cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, inside));
+    EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, inside));
+    EXPECT_CU(CUDA_SUCCESS,
+              cuPointerGetAttribute(&mapping, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, inside));
+    EXPECT_CU(CUDA_SUCCESS,
+              cuPointerGetAttribute(&mapping_bytes, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, inside));
+    EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(&mapped, CU_POINTER_ATTRIBUTE_MAPPED, inside));
+    EXPECT_CU(CUDA_SUCCESS, cuPointerGetAttribute(
+                                &capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, inside));
     EXPECT_EQ(va, start);
     EXPECT_EQ(4 * kPage, bytes);
     EXPECT_EQ(va + kPage, mapping);
@@ -218,6 +224,7 @@ TEST_F(VmmGpu, PointersTellReservationAndMapping) {
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuIpcGetMemHandle(&ipc, va + kPage));
     EXPECT_CU(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange(&start, &bytes, inside));
     int value = 1;
-    EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuPointerSetAttribute(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, inside));
+    EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED,
+              cuPointerSetAttribute(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, inside));
     EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemFree(va + kPage));
 }
