@@ -46,6 +46,11 @@ std::vector<std::string> profile_directories() {
         auto folder = std::filesystem::path(info.dli_fname).parent_path();
         directories.push_back(folder / "machines");
         directories.push_back(folder.parent_path() / "machines");
+        // Installed: PREFIX/lib/simgpu or PREFIX/lib/TRIPLET/simgpu, and PREFIX/share.
+        for (auto above : {folder.parent_path().parent_path(),
+                           folder.parent_path().parent_path().parent_path()}) {
+            directories.push_back(above / "share" / "libswap" / "machines");
+        }
     }
     directories.emplace_back(SIMGPU_MACHINES_DIR);
     return directories;
