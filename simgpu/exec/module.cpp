@@ -199,6 +199,24 @@ class ModuleBuilder {
         return order;
     }
 
+    /// PTX says nothing of real registers, so this guesses, and never so many that a block as
+    /// large as the kernel allows could not be launched: what it does is right wherever it runs.
+    static std::uint32_t guess_registers(const Function& function, const Kernel& kernel) {
+        constexpr std::uint32_t kRegistersPerSm = 65536;
+        constexpr std::uint32_t kVirtualPerReal = 3;
+        const auto& bound =
+            kernel.required_block[0] != 0 ? kernel.required_block : kernel.max_block;
+        std::uint32_t threads = 1024;
+        if (bound[0] != 0) {
+            std::uint64_t largest =
+                std::uint64_t{bound[0]} * std::max(bound[1], 1U) * std::max(bound[2], 1U);
+            threads = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(largest, 32, 1024));
+        }
+        threads = (threads + 31) / 32 * 32;
+        std::uint32_t most = std::min(kRegistersPerSm / threads / 8 * 8, 255U);
+        return std::clamp<std::uint32_t>(function.frame_bytes / 128 / kVirtualPerReal, 16, most);
+    }
+
     void finish_kernel(const exec::ast::Function& parsed) {
         Kernel kernel;
         kernel.name = parsed.name;
@@ -213,7 +231,7 @@ class ModuleBuilder {
         kernel.local_bytes = function.local_bytes;
         kernel.max_block = parsed.max_block;
         kernel.required_block = parsed.required_block;
-        kernel.registers = std::clamp<std::uint32_t>(function.frame_bytes / 128 / 3, 16, 255);
+        kernel.registers = guess_registers(function, kernel);
         SharedLayout layout = place_shared(reachable(kernel.function_index), kernel.unknown);
         kernel.static_shared_bytes = layout.static_bytes;
         program_->layouts.emplace(kernel.function_index, std::move(layout));

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kWarpBudget = 4096;
 /// Rounds over its warps that a CTA may take before another one goes on: kernels in which CTAs wait
 /// for each other need it, others hardly notice.
-constexpr int kCtaRounds = 256;
+constexpr int kCtaRounds = 32;
 /// CTAs that may be under way at once.
 constexpr std::size_t kMaxCtas = 512;
 
