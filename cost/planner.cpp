@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <vector>
 
+#include "cost/fluid.hpp"
 #include "cost/gaps.hpp"
 #include "cost/schedule.hpp"
 #include "cost/selection.hpp"
@@ -16,8 +19,10 @@ namespace libswap::cost {
 namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
-constexpr int kRounds = 3;  // schedule, replay, and again on the time axis of the replay
-constexpr double kReliefWeights[] = {1.0, 0.5, 2.0};
+constexpr int kRounds = 2;  // schedule, replay, and again on the time axis of the replay
+constexpr std::size_t kSlots = 48;
+constexpr double kCautions[] = {0.5,
+                                1.0};  // both are tried: which is better depends on the workload
 
 class Planner {
   public:
@@ -69,20 +74,30 @@ class Planner {
         const std::uint64_t chunk = std::max(16 * kMib, peak_bytes_ / 500);
         schedule_ = {request_.budget_bytes, request_.whole_tensors ? kWholeTensor : chunk,
                      std::max<std::uint64_t>(1, request_.part_bytes)};
-        for (const double weight : kReliefWeights) {
-            improve(table, weight);
-            if (best_ && best_->predicted.iteration_us <= axis_.back() * 1.0005) break;
+        for (const double caution : kCautions) {
+            const auto amounts = fluid_amounts(
+                workload_, machine_, table, axis_,
+                {request_.budget_bytes, kSlots, caution, std::max(16 * kMib, peak_bytes_ / 500)});
+            if (!amounts.empty()) improve(table, amounts);
+            if (good_enough()) return true;
         }
+        improve(table, {});
         return best_.has_value();
     }
 
+    /// Within 0.05 % of memory without limit.
+    bool good_enough() const {
+        return best_ && best_->predicted.iteration_us <= axis_.back() * 1.0005;
+    }
+
     /// Selects, schedules and replays, then again on the time axis that came out.
-    void improve(const GapTable& table, double weight) {
+    void improve(const GapTable& table, std::span<const std::uint64_t> begin_with) {
         std::vector<double> axis = axis_;
         for (int round = 0; round < kRounds; ++round) {
-            const auto away = select_gaps(workload_, machine_, table, axis,
-                                          {request_.budget_bytes, request_.host_limit_bytes,
-                                           request_.whole_tensors, schedule_.part_bytes, weight});
+            const auto away =
+                select_gaps(workload_, machine_, table, axis,
+                            {request_.budget_bytes, request_.host_limit_bytes,
+                             request_.whole_tensors, schedule_.part_bytes, begin_with});
             if (!away) {
                 report(away.error());
                 return;

@@ -3,7 +3,6 @@
 #include "cost/selection.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace libswap::cost {
 
@@ -32,6 +31,7 @@ class Selection {
             const Gap& gap = table.gaps[g];
             if (table.always_clean[gap.content]) on_host_[gap.content] = bytes(gap);
         }
+        for (std::size_t g = 0; g < options.begin_with.size(); ++g) begin_with(g);
     }
 
     tl::expected<std::vector<std::uint64_t>, SelectionError> run() {
@@ -57,6 +57,21 @@ class Selection {
     template <typename Visit>
     void each_op(const Gap& gap, Visit visit) const {
         for (OpIndex k = gap.from + 1; k < gap.to; ++k) visit(k < ops_ ? k : k - ops_);
+    }
+
+    void begin_with(std::size_t g) {
+        const std::uint64_t whole = bytes(table_.gaps[g]);
+        std::uint64_t amount = options_.begin_with[g];
+        if (options_.whole_tensors) {
+            amount = amount > whole / 2 ? whole : 0;
+        } else {
+            amount = std::min(whole, (amount + options_.part_bytes - 1) / options_.part_bytes *
+                                         options_.part_bytes);
+        }
+        amount = std::min(amount, options_.whole_tensors && host_room(table_.gaps[g]) < whole
+                                      ? 0
+                                      : host_room(table_.gaps[g]));
+        if (amount > 0) apply(g, amount);
     }
 
     void sum_over_time() {
@@ -91,8 +106,7 @@ class Selection {
         const double link_us = in_us + out_us;
         // What cannot leave and come back within the gap keeps the device waiting.
         const double late_us = std::max(0.0, link_us - gap_us(gap));
-        return std::pow(relief_us(gap) + 1e-3, options_.relief_weight) *
-               static_cast<double>(whole) / (link_us + 3 * late_us);
+        return (relief_us(gap) + 1e-3) * static_cast<double>(whole) / (link_us + 3 * late_us);
     }
 
     bool take_best(OpIndex op) {
@@ -136,6 +150,11 @@ class Selection {
             const std::uint64_t want = (static_cast<std::uint64_t>(most) + unit - 1) / unit * unit;
             amount = std::min({left, want, std::max(unit, host_room(gap) / unit * unit)});
         }
+        apply(g, amount);
+    }
+
+    void apply(std::size_t g, std::uint64_t amount) {
+        const Gap& gap = table_.gaps[g];
         away_[g] += amount;
         on_host_[gap.content] = std::max(on_host_[gap.content], away_[g]);
         each_op(gap, [&](OpIndex k) {

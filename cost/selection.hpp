@@ -19,8 +19,8 @@ struct SelectionOptions {
     std::uint64_t host_limit_bytes = UINT64_MAX;
     bool whole_tensors = false;
     std::uint64_t part_bytes = 1;
-    /// How much more a long relief counts than a cheap one: relief^weight / link time.
-    double relief_weight = 1;
+    /// Amounts to begin with, per gap; empty: none. Whole tensors are made of them where asked for.
+    std::span<const std::uint64_t> begin_with;
 };
 
 /// Where a selection failed: memory of this operation could not be brought under the budget.

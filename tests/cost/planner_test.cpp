@@ -24,7 +24,7 @@ std::uint64_t largest_op(const Workload& w) {
 }
 
 TEST(Planner, EveryPlanOfARandomWorkloadIsValid) {
-    for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    for (std::uint32_t seed = 0; seed < 14; ++seed) {
         const Workload w = random_training(seed, 4 + static_cast<int>(seed % 20));
         for (const double share : {0.9, 0.7, 0.5, 0.3}) {
             const auto wanted =
