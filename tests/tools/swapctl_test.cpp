@@ -169,7 +169,8 @@ TEST_F(Swapctl, MakesAWorkloadOfADump) {
     EXPECT_EQ(w->tensors().size(), 6U);
     EXPECT_EQ(w->peak_bytes(), std::uint64_t{16} << 20);
     EXPECT_DOUBLE_EQ(w->compute_us(), 4.5);
-    EXPECT_EQ(w->name(0), "forward");
+    // Nothing lives on before the update, nor after it.
+    EXPECT_TRUE(w->name(0) == "forward" || w->name(0) == "update") << w->name(0);
     EXPECT_EQ(swapctl(fmt::format("plan {} --budget 80%", file)).status, 0);
 }
 
