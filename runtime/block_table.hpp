@@ -23,7 +23,6 @@ namespace libswap {
 using BlockIndex = std::uint32_t;
 using BufferIndex = std::uint32_t;
 inline constexpr BlockIndex kNoBlock = UINT32_MAX;
-inline constexpr std::size_t kMaxChunksPerBlock = 8;
 inline constexpr std::size_t kUsesPerBlock = 4;
 
 /// Who may touch what: `cell` and the atomics, anybody; the chunks and the record, whoever has made

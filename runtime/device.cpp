@@ -169,8 +169,8 @@ bool Device::careful() {
 std::uint64_t Device::plan_budget() {
     // What is not in the loop takes memory all the same; and some chunks stay free, so that a fetch
     // can begin while what leaves is still on its way.
-    std::uint64_t fixed = slabs_.slab_bytes() + counters_.for_good_bytes.load();
-    fixed += counters_.external_bytes.load() + 2 * kChunkBytes[largest_class_];
+    std::uint64_t fixed = slabs_.mapped_bytes() + counters_.for_good_bytes.load();
+    fixed += counters_.external_bytes.load() + kChunkBytes[largest_class_];
     return budget_bytes_ > fixed ? budget_bytes_ - fixed : 0;
 }
 

@@ -141,7 +141,8 @@ class Device {
     bool wait_for_memory(ChunkClass size_class, std::span<Chunk*> out);
     void take_memory_back(Buffer& buffer);
     void fill(Buffer& buffer);
-    bool add_slab();
+    void fill_now(std::uint64_t base, unsigned char value, std::uint64_t bytes);
+    bool extend_slabs(std::uint64_t bytes);
     void wait_for_streams();
     void free_blocks(Buffer& buffer);
     void release_range(Buffer& buffer);

@@ -17,7 +17,7 @@ namespace libswap {
 namespace {
 
 constexpr std::uint64_t kMemoryWaitUs = 2'000'000;
-constexpr int kFreedPattern = 0xDB;
+constexpr unsigned char kFreedPattern = 0xDB;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) noexcept {
     return (bytes + unit - 1) / unit * unit;
@@ -53,7 +53,7 @@ CUresult Device::mem_alloc(CUdeviceptr* ptr, std::size_t bytes, CUcontext contex
 CUresult Device::alloc_small(CUdeviceptr* ptr, std::size_t bytes, CUcontext context) {
     std::uint64_t base = slabs_.take(bytes, context);
     while (!base) {
-        if (!add_slab()) return CUDA_ERROR_NOT_READY;
+        if (!extend_slabs(bytes)) return CUDA_ERROR_NOT_READY;
         base = slabs_.take(bytes, context);
     }
     if (config_.fill.is_set && !LIBSWAP_CU(driver_.cuMemsetD8(base, config_.fill.value, bytes)))
@@ -64,17 +64,23 @@ CUresult Device::alloc_small(CUdeviceptr* ptr, std::size_t bytes, CUcontext cont
     return CUDA_SUCCESS;
 }
 
-bool Device::add_slab() {
-    Chunk* chunk = nullptr;
-    if (!wait_for_memory(0, {&chunk, 1})) return false;
-    const auto base = space_.take(kPageBytes);
-    if (!base || !remapper_.map(*base, {&chunk, 1})) {
-        if (base) space_.give_back(*base, kPageBytes);
-        device_pool_.give_back({&chunk, 1});
+bool Device::extend_slabs(std::uint64_t bytes) {
+    SlabHeap::Claim claim = slabs_.claim(bytes);
+    while (claim.pages == 0) {
+        const auto base = space_.take(SlabHeap::kSlabBytes);
+        if (!base) return false;
+        const std::uint32_t index = slabs_.add_slab(*base);
+        space_.tag(*base, SlabHeap::kSlabBytes, kSlabTag | (index + 1));
+        claim = slabs_.claim(bytes);
+    }
+    std::array<Chunk*, 2> chunks{};
+    const std::span<Chunk*> wanted(chunks.data(), claim.pages);
+    if (!wait_for_memory(0, wanted)) return false;
+    if (!remapper_.map(claim.base, wanted)) {
+        device_pool_.give_back(wanted);
         return false;
     }
-    const std::uint32_t index = slabs_.add_slab(*base, chunk);
-    space_.tag(*base, kPageBytes, kSlabTag | (index + 1));
+    slabs_.publish(claim);
     return true;
 }
 
@@ -97,7 +103,7 @@ CUresult Device::alloc_buffer(CUdeviceptr* ptr, std::size_t bytes, CUcontext con
     const std::uint64_t slack = std::min(2 * kChunkBytes[largest_class_], host_limit_bytes_);
     const std::uint64_t capacity = budget_bytes_ + host_limit_bytes_ - slack;
     const std::uint64_t used =
-        counters_.span_bytes.load() + slabs_.slab_bytes() + counters_.external_bytes.load();
+        counters_.span_bytes.load() + slabs_.mapped_bytes() + counters_.external_bytes.load();
     if (span < bytes || span > capacity || used + span > std::max(capacity, budget_bytes_))
         return CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -105,7 +111,7 @@ CUresult Device::alloc_buffer(CUdeviceptr* ptr, std::size_t bytes, CUcontext con
     Buffer* buffer = take_cached(span);
     if (!buffer) {
         std::vector<ChunkRun> runs;
-        split_into_runs(bytes, largest_class_, &runs);
+        split_into_runs(bytes, largest_class_, largest_block_bytes(budget_bytes_), &runs);
         const std::uint64_t range = span == bytes ? span + kPageBytes : span;
         const auto base = space_.take(range);
         if (!base) return CUDA_ERROR_NOT_READY;
@@ -237,10 +243,24 @@ void Device::fill(Buffer& buffer) {
                             kChunkBytes[chunk->size_class]);
             continue;
         }
-        for (int tries = 0; tries < 2; ++tries)
-            if (LIBSWAP_CU(driver_.cuMemsetD8(block.base, config_.fill.value, block.bytes())))
-                break;
+        fill_now(block.base, config_.fill.value, block.bytes());
     }
+}
+
+void Device::fill_now(std::uint64_t base, unsigned char value, std::uint64_t bytes) {
+    // On a stream of its own, and waited for: a memset returns before it is done, and what is
+    // filled may move at once.
+    const ContextScope scope(driver_, home_);
+    CUstream stream = nullptr;
+    Status status;
+    for (int tries = 0; tries < 2; ++tries) {
+        if (!stream) status = LIBSWAP_CU(driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        if (status) status = LIBSWAP_CU(driver_.cuMemsetD8Async(base, value, bytes, stream));
+        if (status) status = LIBSWAP_CU(driver_.cuStreamSynchronize(stream));
+        if (status) break;
+    }
+    if (!status) Counters::add(counters_.fallbacks);
+    if (stream) LIBSWAP_CU_IGNORE(driver_.cuStreamDestroy(stream));
 }
 
 CUresult Device::mem_free(CUdeviceptr ptr) {
@@ -318,8 +338,7 @@ void Device::free_blocks(Buffer& buffer) {
         Block& block = blocks_.block(buffer.first + i);
         host_pool_.give_back(block.host_chunks());
         block.host.fill(nullptr);
-        if (config_.verify)
-            LIBSWAP_CU_IGNORE(driver_.cuMemsetD8(block.base, kFreedPattern, block.bytes()));
+        if (config_.verify) fill_now(block.base, kFreedPattern, block.bytes());
     }
     {
         std::lock_guard lock(buffers_mutex_);
@@ -360,7 +379,7 @@ bool Device::reclaim_cached() {
 
 void Device::mem_info(std::size_t* free_bytes, std::size_t* total_bytes) {
     const std::uint64_t used =
-        counters_.span_bytes.load() + slabs_.slab_bytes() + counters_.external_bytes.load();
+        counters_.span_bytes.load() + slabs_.mapped_bytes() + counters_.external_bytes.load();
     const std::uint64_t total =
         config_.report == Report::Virtual ? budget_bytes_ + host_limit_bytes_ : budget_bytes_;
     *total_bytes = total;

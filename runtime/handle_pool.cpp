@@ -22,18 +22,26 @@ ChunkClass largest_class(std::uint64_t budget_bytes) noexcept {
     return best;
 }
 
-void split_into_runs(std::uint64_t bytes, ChunkClass largest, std::vector<ChunkRun>* runs) {
+std::uint64_t largest_block_bytes(std::uint64_t budget_bytes) noexcept {
+    return std::min(budget_bytes / 10, kChunkBytes.back());
+}
+
+void split_into_runs(std::uint64_t bytes, ChunkClass largest, std::uint64_t block_bytes,
+                     std::vector<ChunkRun>* runs) {
     runs->clear();
     std::uint64_t pages = (bytes + kChunkBytes[0] - 1) / kChunkBytes[0];
     for (int i = largest; i >= 0; --i) {
         const std::uint64_t chunk_pages = kChunkBytes[i] / kChunkBytes[0];
-        const std::uint64_t count = pages / chunk_pages;
-        pages -= count * chunk_pages;
         const auto size_class = static_cast<ChunkClass>(i);
-        if (i == largest)
-            runs->insert(runs->end(), count, ChunkRun{size_class, 1});
-        else if (count)
-            runs->push_back({size_class, static_cast<std::uint32_t>(count)});
+        std::uint64_t count = pages / chunk_pages;
+        pages -= count * chunk_pages;
+        const std::uint64_t most =
+            std::clamp<std::uint64_t>(block_bytes / kChunkBytes[i], 1, kMaxChunksPerBlock);
+        for (std::uint64_t blocks = (count + most - 1) / most; blocks != 0; --blocks) {
+            const std::uint64_t run = (count + blocks - 1) / blocks;
+            runs->push_back({size_class, static_cast<std::uint32_t>(run)});
+            count -= run;
+        }
     }
 }
 

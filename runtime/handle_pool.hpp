@@ -33,9 +33,19 @@ struct ChunkRun {
 /// The largest class whose chunks are at most a 64th of the budget.
 ChunkClass largest_class(std::uint64_t budget_bytes) noexcept;
 
-/// Cuts a buffer into runs, one per block: single chunks of the largest class, then one run per
-/// smaller class. Rounds up to the smallest chunk only.
-void split_into_runs(std::uint64_t bytes, ChunkClass largest, std::vector<ChunkRun>* runs);
+/// Most bytes of a block: a tenth of the budget, and not beyond 64 MiB. A remap call costs about the
+/// same for one small chunk as for several, so blocks are larger than chunks; much larger ones would
+/// leave the planner too little to choose from.
+std::uint64_t largest_block_bytes(std::uint64_t budget_bytes) noexcept;
+
+/// Cuts a buffer into runs, one per block: chunks of the largest class, as many to a run as
+/// `block_bytes` allows and as even as they come, then one run per smaller class. Rounds up to the
+/// smallest chunk only.
+void split_into_runs(std::uint64_t bytes, ChunkClass largest, std::uint64_t block_bytes,
+                     std::vector<ChunkRun>* runs);
+
+/// Chunks of a block, at most.
+inline constexpr std::size_t kMaxChunksPerBlock = 8;
 
 /// One chunk of physical memory. Belongs to its pool; whoever took it may use it alone.
 struct Chunk {

@@ -7,23 +7,29 @@
 
 namespace libswap {
 
-int SlabHeap::find_run(const Slab& slab, unsigned units) noexcept {
-    unsigned run = 0;
-    for (unsigned unit = 0; unit < kUnits; ++unit) {
-        if (unit % 64 == 0 && slab.used[unit / 64] == ~std::uint64_t{0}) {
+std::int64_t SlabHeap::find_run(const Slab& slab, std::uint32_t units) noexcept {
+    const std::uint32_t end = slab.claimed_pages * kUnitsPerPage;
+    std::uint32_t run = 0;
+    for (std::uint32_t unit = 0; unit < end; ++unit) {
+        const std::uint64_t word = slab.used[unit / 64];
+        if (unit % 64 == 0 && word == ~std::uint64_t{0}) {
             run = 0;
             unit += 63;
             continue;
         }
-        const bool used = slab.used[unit / 64] >> (unit % 64) & 1;
-        run = used ? 0 : run + 1;
-        if (run == units) return static_cast<int>(unit + 1 - units);
+        if (unit % 64 == 0 && word == 0 && run + 64 < units) {
+            run += 64;
+            unit += 63;
+            continue;
+        }
+        run = word >> (unit % 64) & 1 ? 0 : run + 1;
+        if (run == units) return std::int64_t{unit} + 1 - units;
     }
     return -1;
 }
 
-void SlabHeap::mark(Slab& slab, unsigned first, unsigned units, bool used) noexcept {
-    for (unsigned unit = first; unit < first + units; ++unit) {
+void SlabHeap::mark(Slab& slab, std::uint32_t first, std::uint32_t units, bool used) noexcept {
+    for (std::uint32_t unit = first; unit < first + units; ++unit) {
         const std::uint64_t bit = std::uint64_t{1} << (unit % 64);
         if (used)
             slab.used[unit / 64] |= bit;
@@ -33,38 +39,65 @@ void SlabHeap::mark(Slab& slab, unsigned first, unsigned units, bool used) noexc
 }
 
 std::uint64_t SlabHeap::take(std::uint64_t bytes, CUcontext context) noexcept {
-    const auto units = static_cast<unsigned>((bytes + kUnitBytes - 1) / kUnitBytes);
+    const auto units = static_cast<std::uint32_t>((bytes + kUnitBytes - 1) / kUnitBytes);
     std::lock_guard lock(mutex_);
     for (auto& slab : slabs_) {
         if (slab->free_units < units) continue;
-        const int first = find_run(*slab, units);
-        if (first < 0) continue;
-        mark(*slab, static_cast<unsigned>(first), units, true);
+        const std::int64_t found = find_run(*slab, units);
+        if (found < 0) continue;
+        const auto first = static_cast<std::uint32_t>(found);
+        mark(*slab, first, units, true);
         slab->free_units -= units;
-        slab->length[first] = static_cast<std::uint16_t>(units);
-        slab->asked[first] = static_cast<std::uint32_t>(bytes);
-        slab->context[first] = context;
+        slab->pieces[first] = {units, static_cast<std::uint32_t>(bytes), context};
         used_bytes_ += bytes;
-        return slab->base + static_cast<std::uint64_t>(first) * kUnitBytes;
+        return slab->base + first * kUnitBytes;
     }
     return 0;
 }
 
-std::uint32_t SlabHeap::add_slab(std::uint64_t base, Chunk* chunk) noexcept {
+SlabHeap::Claim SlabHeap::claim(std::uint64_t bytes) noexcept {
+    const auto units = static_cast<std::uint32_t>((bytes + kUnitBytes - 1) / kUnitBytes);
+    std::lock_guard lock(mutex_);
+    if (slabs_.empty()) return {};
+    Slab& slab = *slabs_.back();
+    // What is free at the end of the mapped part counts.
+    const std::uint32_t end = slab.claimed_pages * kUnitsPerPage;
+    std::uint32_t tail = 0;
+    while (tail < end && !(slab.used[(end - tail - 1) / 64] >> ((end - tail - 1) % 64) & 1)) ++tail;
+    const std::uint32_t missing = units > tail ? units - tail : 0;
+    const std::uint32_t pages =
+        std::max<std::uint32_t>((missing + kUnitsPerPage - 1) / kUnitsPerPage, 1);
+    if (slab.claimed_pages + pages > kSlabBytes / kPageBytes) return {};
+    const Claim claim{static_cast<std::uint32_t>(slabs_.size() - 1),
+                      slab.base + slab.claimed_pages * kPageBytes, pages};
+    slab.claimed_pages += pages;
+    return claim;
+}
+
+void SlabHeap::publish(const Claim& claim) noexcept {
+    std::lock_guard lock(mutex_);
+    Slab& slab = *slabs_[claim.slab];
+    const auto first = static_cast<std::uint32_t>((claim.base - slab.base) / kUnitBytes);
+    mark(slab, first, claim.pages * kUnitsPerPage, false);
+    slab.mapped_pages += claim.pages;
+    slab.free_units += claim.pages * kUnitsPerPage;
+}
+
+std::uint32_t SlabHeap::add_slab(std::uint64_t base) {
     auto slab = std::make_unique<Slab>();
     slab->base = base;
-    slab->chunk = chunk;
+    slab->used.fill(~std::uint64_t{0});
     std::lock_guard lock(mutex_);
     slabs_.push_back(std::move(slab));
     return static_cast<std::uint32_t>(slabs_.size() - 1);
 }
 
-void SlabHeap::drop(Slab& slab, unsigned first) noexcept {
-    const unsigned units = slab.length[first];
+void SlabHeap::drop(Slab& slab, std::uint32_t first) noexcept {
+    const std::uint32_t units = slab.pieces[first].units;
     mark(slab, first, units, false);
     slab.free_units += units;
-    slab.length[first] = 0;
-    used_bytes_ -= slab.asked[first];
+    used_bytes_ -= slab.pieces[first].asked;
+    slab.pieces[first] = {};
 }
 
 bool SlabHeap::free(std::uint32_t index, std::uint64_t base) noexcept {
@@ -72,8 +105,8 @@ bool SlabHeap::free(std::uint32_t index, std::uint64_t base) noexcept {
     if (index >= slabs_.size()) return false;
     Slab& slab = *slabs_[index];
     const std::uint64_t offset = base - slab.base;
-    if (offset % kUnitBytes || slab.length[offset / kUnitBytes] == 0) return false;
-    drop(slab, static_cast<unsigned>(offset / kUnitBytes));
+    if (offset % kUnitBytes || slab.pieces[offset / kUnitBytes].units == 0) return false;
+    drop(slab, static_cast<std::uint32_t>(offset / kUnitBytes));
     return true;
 }
 
@@ -81,10 +114,13 @@ bool SlabHeap::find(std::uint32_t index, std::uint64_t address, SlabPiece* piece
     std::lock_guard lock(mutex_);
     if (index >= slabs_.size()) return false;
     const Slab& slab = *slabs_[index];
-    for (int unit = static_cast<int>((address - slab.base) / kUnitBytes); unit >= 0; --unit) {
-        if (slab.length[unit] == 0) continue;
-        *piece = {slab.base + static_cast<std::uint64_t>(unit) * kUnitBytes, slab.asked[unit],
-                  slab.context[unit]};
+    // A piece is at most a page long.
+    const auto unit = static_cast<std::int64_t>((address - slab.base) / kUnitBytes);
+    for (std::int64_t at = unit; at >= 0 && at > unit - std::int64_t{kUnitsPerPage}; --at) {
+        const Piece& found = slab.pieces[static_cast<std::size_t>(at)];
+        if (found.units == 0) continue;
+        *piece = {slab.base + static_cast<std::uint64_t>(at) * kUnitBytes, found.asked,
+                  found.context};
         return address - piece->base < piece->bytes;
     }
     return false;
@@ -93,8 +129,9 @@ bool SlabHeap::find(std::uint32_t index, std::uint64_t address, SlabPiece* piece
 void SlabHeap::purge(CUcontext context) noexcept {
     std::lock_guard lock(mutex_);
     for (auto& slab : slabs_)
-        for (unsigned unit = 0; unit < kUnits; ++unit)
-            if (slab->length[unit] && slab->context[unit] == context) drop(*slab, unit);
+        for (std::uint32_t unit = 0; unit < slab->claimed_pages * kUnitsPerPage; ++unit)
+            if (slab->pieces[unit].units && slab->pieces[unit].context == context)
+                drop(*slab, unit);
 }
 
 std::uint64_t SlabHeap::used_bytes() noexcept {
@@ -102,25 +139,31 @@ std::uint64_t SlabHeap::used_bytes() noexcept {
     return used_bytes_;
 }
 
-std::uint64_t SlabHeap::slab_bytes() noexcept {
+std::uint64_t SlabHeap::mapped_bytes() noexcept {
     std::lock_guard lock(mutex_);
-    return slabs_.size() * kPageBytes;
+    std::uint64_t bytes = 0;
+    for (const auto& slab : slabs_) bytes += slab->mapped_pages * kPageBytes;
+    return bytes;
 }
 
 bool SlabHeap::is_valid() noexcept {
     std::lock_guard lock(mutex_);
     for (auto& slab : slabs_) {
-        unsigned used = 0;
-        for (unsigned unit = 0; unit < kUnits;) {
-            const unsigned length = slab->length[unit];
-            for (unsigned i = 0; i < std::max(length, 1u); ++i)
-                if (static_cast<bool>(slab->used[(unit + i) / 64] >> ((unit + i) % 64) & 1) !=
-                    (length != 0))
-                    return false;
+        std::uint32_t used = 0;
+        std::uint32_t free = 0;
+        const std::uint32_t end = slab->claimed_pages * kUnitsPerPage;
+        for (std::uint32_t unit = 0; unit < end;) {
+            const std::uint32_t length = slab->pieces[unit].units;
+            for (std::uint32_t i = 0; i < std::max(length, 1u); ++i) {
+                const bool bit = slab->used[(unit + i) / 64] >> ((unit + i) % 64) & 1;
+                if (length && !bit) return false;
+                free += !bit;
+            }
             used += length;
             unit += std::max(length, 1u);
         }
-        if (used + slab->free_units != kUnits) return false;
+        if (free != slab->free_units || used + free != slab->mapped_pages * kUnitsPerPage)
+            return false;
     }
     return true;
 }

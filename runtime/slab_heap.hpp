@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// Small requests: pieces of 2 MiB slabs that never leave the device. A slab is a page of the
-// address space, cut into units of 512 bytes, the alignment of cuMemAlloc. Bookkeeping lies on the
-// host.
+// Small requests: pieces of slabs that never leave the device. A slab is a stretch of addresses
+// that is mapped page by page as it fills, so that pieces may lie across pages and little is lost
+// between them. It is cut into units of 512 bytes, the alignment of cuMemAlloc; bookkeeping lies on
+// the host.
 
 #pragma once
 
@@ -24,41 +25,61 @@ struct SlabPiece {
     CUcontext context = nullptr;
 };
 
-/// Hands out pieces of slabs that its owner adds. Makes no driver call. @thread any
+/// Hands out pieces of slabs. Makes no driver call: its owner maps what is claimed. @thread any
 class SlabHeap {
   public:
     static constexpr std::uint64_t kUnitBytes = 512;
-    static constexpr std::uint64_t kUnits = kPageBytes / kUnitBytes;
+    static constexpr std::uint64_t kSlabBytes = std::uint64_t{64} << 20;
+    static constexpr std::uint64_t kUnits = kSlabBytes / kUnitBytes;
 
-    /// A piece of `bytes` (at most a page) in a slab that is there, or 0.
+    /// Pages that were claimed, to be mapped and then published.
+    struct Claim {
+        std::uint32_t slab = 0;
+        std::uint64_t base = 0;
+        std::uint32_t pages = 0;  ///< 0: there is no slab with room, add one
+    };
+
+    /// A piece of `bytes` (at most a page) among what is mapped, or 0.
     std::uint64_t take(std::uint64_t bytes, CUcontext context) noexcept;
-    /// Adds a mapped page with its chunk. Says the slab's number, for its tag.
-    std::uint32_t add_slab(std::uint64_t base, Chunk* chunk) noexcept;
-    /// Frees the piece that begins at `base` in slab `index`; false if none does.
-    bool free(std::uint32_t index, std::uint64_t base) noexcept;
+    /// Claims the pages that are missing for a piece of `bytes` at the end of the last slab.
+    Claim claim(std::uint64_t bytes) noexcept;
+    /// The pages are mapped: pieces may be taken from them. Unmapped, they stay claimed for
+    /// nothing.
+    void publish(const Claim& claim) noexcept;
+    /// Adds kSlabBytes of unmapped addresses. Says the slab's number, for its tag.
+    std::uint32_t add_slab(std::uint64_t base);
+    /// Frees the piece that begins at `base` in a slab; false if none does.
+    bool free(std::uint32_t slab, std::uint64_t base) noexcept;
     /// The piece that holds `address`.
-    bool find(std::uint32_t index, std::uint64_t address, SlabPiece* piece) noexcept;
+    bool find(std::uint32_t slab, std::uint64_t address, SlabPiece* piece) noexcept;
     /// Drops all pieces of a context.
     void purge(CUcontext context) noexcept;
 
     std::uint64_t used_bytes() noexcept;
-    std::uint64_t slab_bytes() noexcept;
+    /// Device memory that the slabs take.
+    std::uint64_t mapped_bytes() noexcept;
     bool is_valid() noexcept;
 
   private:
+    static constexpr std::uint32_t kUnitsPerPage = kPageBytes / kUnitBytes;
+
+    struct Piece {
+        std::uint32_t units = 0;  ///< 0: no piece begins here
+        std::uint32_t asked = 0;
+        CUcontext context = nullptr;
+    };
     struct Slab {
         std::uint64_t base = 0;
-        Chunk* chunk = nullptr;
-        std::uint32_t free_units = kUnits;
-        std::array<std::uint64_t, kUnits / 64> used{};  ///< one bit per unit
-        std::array<std::uint16_t, kUnits> length{};     ///< units of the piece that begins here
-        std::array<std::uint32_t, kUnits> asked{};      ///< its bytes as asked for
-        std::array<CUcontext, kUnits> context{};
+        std::uint32_t claimed_pages = 0;
+        std::uint32_t mapped_pages = 0;
+        std::uint32_t free_units = 0;                   ///< of mapped pages
+        std::array<std::uint64_t, kUnits / 64> used{};  ///< one bit per unit; set where not mapped
+        std::array<Piece, kUnits> pieces{};
     };
 
-    static int find_run(const Slab& slab, unsigned units) noexcept;
-    static void mark(Slab& slab, unsigned first, unsigned units, bool used) noexcept;
-    void drop(Slab& slab, unsigned first) noexcept;
+    static std::int64_t find_run(const Slab& slab, std::uint32_t units) noexcept;
+    static void mark(Slab& slab, std::uint32_t first, std::uint32_t units, bool used) noexcept;
+    void drop(Slab& slab, std::uint32_t first) noexcept;
 
     RankedMutex<LockRank::Slabs> mutex_;
     std::vector<std::unique_ptr<Slab>> slabs_;

@@ -372,7 +372,8 @@ SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
     job.stage = Stage::FetchCopy;
     if (!order_after_users(block, in_)) return give_up(job);
     const std::span<Chunk* const> chunks(job.chunks.data(), block.run.count);
-    if (block.fresh.load() && !job.careful) {
+    // Without a host copy there is no content: it never left, nor was it written on the host.
+    if ((block.fresh.load() && !job.careful) || !block.has_host()) {
         Counters::add(parts_.counters->bytes_fresh, block.bytes());
         return set_event(job, in_) ? Next::Wait : give_up(job);
     }
