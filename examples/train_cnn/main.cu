@@ -63,20 +63,19 @@ int run(const Options& options) {
     Trainer trainer(options);
     Stopwatch stopwatch;
     results.clock = "CUDA events";
-    std::vector<float> times_ms;
     for (int i = 0; i < options.iterations; ++i) {
         stopwatch.start();
         trainer.step(digits, batches.next());
         stopwatch.stop();
         results.losses.push_back(trainer.verdict().loss);
-        times_ms.push_back(stopwatch.milliseconds());
+        results.iterations_ms.push_back(stopwatch.milliseconds());
         print_loss(i, results.losses.back());
     }
     trainer.look(digits, split.held_out);
     results.accuracy = trainer.verdict().right / static_cast<double>(split.held_out.size());
     results.digest = digest(trainer.weights());
     results.peak_bytes = memory_use().peak_bytes;
-    results.iteration_ms = median(times_ms);
+    results.iteration_ms = median(results.iterations_ms);
     print_summary(results);
     return options.json.empty() || write_json(results, options.json) ? 0 : 1;
 }

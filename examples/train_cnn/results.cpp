@@ -31,6 +31,10 @@ bool write_json(const Results& results, const std::string& path) {
     for (std::size_t i = 0; i < results.losses.size(); ++i) {
         std::fprintf(file, "%s%.9g", i == 0 ? "" : ", ", results.losses[i]);
     }
+    std::fputs("], \"iterations_ms\": [", file);
+    for (std::size_t i = 0; i < results.iterations_ms.size(); ++i) {
+        std::fprintf(file, "%s%.6g", i == 0 ? "" : ", ", results.iterations_ms[i]);
+    }
     std::fprintf(file,
                  "], \"accuracy\": %.6g, \"digest\": \"%016" PRIx64 "\", \"peak_bytes\": %" PRIu64
                  ", \"device_bytes\": %" PRIu64 ", \"iteration_ms\": %.6g, \"clock\": \"%s\"}\n",

@@ -20,6 +20,7 @@ struct Results {
     std::uint64_t device_bytes = 0;
     /// Median over the iterations.
     double iteration_ms = 0;
+    std::vector<float> iterations_ms;  ///< one by one, in order
     /// Where the iterations' times come from.
     std::string clock;
 };
