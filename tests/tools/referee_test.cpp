@@ -73,7 +73,7 @@ std::uint64_t budget_of(const cost::Workload& w, double share) {
 /// Changes a plan at random, so that it may break rules, copy in advance and drop.
 cost::Plan disturbed(cost::Plan plan, const cost::Workload& w, std::mt19937& random) {
     for (cost::Action& a : plan.actions) {
-        switch (random() % 12) {
+        switch (random() % 90) {
             case 0:
                 a.op = static_cast<cost::OpIndex>((a.op + 1) % w.op_count());
                 break;
