@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <deque>
+#include <limits>
 
 #include "simgpu/exec/handlers.hpp"
 #include "simgpu/exec/warp.hpp"
@@ -16,6 +17,10 @@ namespace {
 
 /// Jumps back that a warp may take before its CTA's other warps go on.
 constexpr std::int64_t kWarpBudget = 4096;
+/// Instructions that each warp of a CTA runs in turn when a barrier has let them go. Many public
+/// kernels read a shared array right after a barrier and write it again soon after without another
+/// one; on a device all warps have read by then, and so they have here.
+constexpr std::uint64_t kTurnAfterBarrier = 48;
 /// Rounds over its warps that a CTA may take before another one goes on: kernels in which CTAs wait
 /// for each other need it, others hardly notice.
 constexpr int kCtaRounds = 32;
@@ -98,17 +103,21 @@ class GridRunner {
     }
 
     CtaOutcome run_cta(Cta& cta) {
+        bool released = false;
         for (int round = 0; round < kCtaRounds; ++round) {
             bool finished = true;
             bool moving = false;
+            const std::uint64_t turn = released && cta.warps.size() > 1
+                                           ? kTurnAfterBarrier
+                                           : std::numeric_limits<std::uint64_t>::max();
             for (auto& warp : cta.warps) {
-                const WarpOutcome outcome = run_warp(*warp, kWarpBudget);
+                const WarpOutcome outcome = run_warp(*warp, kWarpBudget, turn);
                 if (outcome == WarpOutcome::Faulted) return CtaOutcome::Faulted;
                 finished = finished && outcome == WarpOutcome::Finished;
                 moving = moving || outcome == WarpOutcome::OutOfBudget;
             }
             if (finished) return CtaOutcome::Finished;
-            const bool released = release_barriers(cta);
+            released = release_barriers(cta);
             if (released) round = 0;
             if (!released && !moving) {
                 cta.warps.front()->fault(RunStatus::BarrierDeadlock);

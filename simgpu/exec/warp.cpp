@@ -60,13 +60,17 @@ void flush_counts(Warp& warp, std::uint32_t active) {
     warp.pending_flops = 0;
 }
 
-/// Runs the current split until it reaches `stop`.
-void execute(Warp& warp) {
+/// Runs the current split until it reaches `stop`, or until `turn`, where it is short, is used up.
+template <bool kShort>
+void execute(Warp& warp, std::uint64_t& turn) {
     const Inst* code = warp.frame->function->code.data();
     const std::uint32_t lanes = warp.active;
     std::uint64_t instructions = 0;
     std::uint64_t flops = 0;
     while (warp.pc < warp.stop) {
+        if constexpr (kShort) {
+            if (instructions == turn) break;
+        }
         const Inst& inst = code[warp.pc++];
         ++instructions;
         std::uint32_t exec = warp.active;
@@ -80,6 +84,7 @@ void execute(Warp& warp) {
         flops += inst.flops;
         inst.fn(warp, inst);
     }
+    if constexpr (kShort) turn -= instructions;
     warp.pending_instructions = instructions;
     warp.pending_flops = flops;
     flush_counts(warp, lanes);
@@ -217,14 +222,15 @@ void start_warp(Warp& warp, const Function& kernel, std::uint32_t mask) {
     if (frame != nullptr) warp.splits.push_back({frame, 0, mask, SplitState::Ready, 0, nullptr});
 }
 
-WarpOutcome run_warp(Warp& warp, std::int64_t budget) {
+WarpOutcome run_warp(Warp& warp, std::int64_t budget, std::uint64_t instructions) {
+    const bool is_short = instructions != std::numeric_limits<std::uint64_t>::max();
     warp.budget = budget;
     for (;;) {
         const bool had_share = warp.impatient && warp.active != 0;
         suspend(warp);
         if (warp.launch->status != RunStatus::Ok) return WarpOutcome::Faulted;
         if (warp.splits.empty()) return WarpOutcome::Finished;
-        if (warp.budget <= 0) return WarpOutcome::OutOfBudget;
+        if (warp.budget <= 0 || instructions == 0) return WarpOutcome::OutOfBudget;
         Split* next = pick(warp, SplitState::Ready, had_share ? &warp.splits.back() : nullptr);
         if (next == nullptr && had_share) next = &warp.splits.back();
         warp.forced = false;
@@ -239,7 +245,11 @@ WarpOutcome run_warp(Warp& warp, std::int64_t budget) {
         if (warp.impatient || warp.patience == 0) warp.patience = kPatience;
         warp.impatient = false;
         resume(warp, *next);
-        execute(warp);
+        if (is_short) {
+            execute<true>(warp, instructions);
+        } else {
+            execute<false>(warp, instructions);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -155,8 +156,10 @@ struct Cta {
 /// What became of a warp that was let run.
 enum class WarpOutcome : std::uint8_t { Blocked, Finished, OutOfBudget, Faulted };
 
-/// Runs until the warp's lanes have exited or wait, or `budget` backward branches were taken.
-WarpOutcome run_warp(Warp& warp, std::int64_t budget);
+/// Runs until the warp's lanes have exited or wait, or `budget` backward branches were taken, or
+/// `instructions` were executed.
+WarpOutcome run_warp(Warp& warp, std::int64_t budget,
+                     std::uint64_t instructions = std::numeric_limits<std::uint64_t>::max());
 
 /// Puts the lanes in `mask` of a warp that has none at the start of the kernel.
 void start_warp(Warp& warp, const Function& kernel, std::uint32_t mask);

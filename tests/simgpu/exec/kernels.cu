@@ -315,6 +315,25 @@ __global__ void integer_math(const int* a, const int* b, long long* out, int n) 
 }
 
 // Lanes with different numbers of rounds, breaks, continues and early returns.
+// Row sums of a block in one pass after another. The partial sums are written again without a
+// barrier after they were read, as in many a published softmax.
+__global__ void repeated_sums(const float* in, float* out, int rows, int columns) {
+    __shared__ float partial[32];
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    if (warp == 0) partial[lane] = 0;
+    for (int row = 0; row < rows; ++row) {
+        float sum = 0;
+        for (int c = threadIdx.x; c < columns; c += blockDim.x) sum += in[row * columns + c];
+        for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0U, sum, step);
+        partial[warp] = sum;
+        __syncthreads();
+        sum = partial[lane];
+        for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0U, sum, step);
+        out[row * blockDim.x + threadIdx.x] = sum;
+    }
+}
+
 __global__ void wander(const int* in, int* out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

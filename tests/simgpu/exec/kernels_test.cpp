@@ -51,6 +51,25 @@ TEST_P(Kernels, CountersCountLanesBytesAndFlops) {
     EXPECT_EQ(result.counters.thread_instructions % 32, 0U);
 }
 
+TEST_P(Kernels, WarpsReadWhatABarrierPublishedBeforeOthersGoOn) {
+    const int rows = 6;
+    const int columns = 512;
+    const int threads = 256;
+    std::vector<float> in(rows * columns);
+    for (std::size_t k = 0; k < in.size(); ++k) in[k] = static_cast<float>(k % 7 + k / columns);
+    const auto din = memory.upload(in);
+    const auto dout = memory.allocate(rows * threads * sizeof(float));
+    launch_ok("repeated_sums", {{1, 1, 1}, {threads, 1, 1}, 0}, params(din, dout, rows, columns));
+    const auto out = memory.download<float>(dout, rows * threads);
+    for (int row = 0; row < rows; ++row) {
+        const float expected =
+            std::accumulate(in.begin() + row * columns, in.begin() + (row + 1) * columns, 0.0F);
+        for (int t = 0; t < threads; ++t)
+            ASSERT_EQ(out[static_cast<std::size_t>(row * threads + t)], expected)
+                << row << ' ' << t;
+    }
+}
+
 TEST_P(Kernels, BlockSumsAgree) {
     const int n = 10000;
     const auto in = random_floats(n);

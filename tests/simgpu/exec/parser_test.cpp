@@ -32,6 +32,20 @@ TEST(Parser, ParametersHaveTheirPlaces) {
     EXPECT_EQ(kernel.max_block[1], 2U);
 }
 
+TEST(Parser, GuessedRegistersLetTheLargestBlockRun) {
+    std::string body = "{ .reg .f32 %f<1000>;\n";
+    for (int k = 0; k < 1000; ++k) body += "mov.f32 %f" + std::to_string(k) + ", 0f00000000;\n";
+    body += "ret; }\n";
+    const auto module = parsed(kHeader + ".visible .entry open()" + body +
+                               ".visible .entry bounded()\n.maxntid 16, 16, 1\n" + body +
+                               ".visible .entry small() { ret; }");
+    ASSERT_EQ(module.kernels.size(), 3U);
+    EXPECT_LE(module.kernels[0].registers * 1024, 65536U);
+    EXPECT_GT(module.kernels[1].registers, module.kernels[0].registers);
+    EXPECT_LE(module.kernels[1].registers * 256, 65536U);
+    EXPECT_LT(module.kernels[2].registers, module.kernels[0].registers);
+}
+
 TEST(Parser, VariablesKeepTheirInitialValues) {
     const auto module =
         parsed(kHeader +
