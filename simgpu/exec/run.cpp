@@ -17,10 +17,12 @@ namespace {
 
 /// Jumps back that a warp may take before its CTA's other warps go on.
 constexpr std::int64_t kWarpBudget = 4096;
-/// Instructions that each warp of a CTA runs in turn when a barrier has let them go. Many public
-/// kernels read a shared array right after a barrier and write it again soon after without another
-/// one; on a device all warps have read by then, and so they have here.
-constexpr std::uint64_t kTurnAfterBarrier = 48;
+/// Instructions that each warp of a CTA runs in its first turn after a barrier, and how often a
+/// turn of twice as many follows before it may run on. Many public kernels read a shared array
+/// right after a barrier and write it again soon after without another one; on a device all warps
+/// have read by then, and so they have here, in unoptimised code too.
+constexpr std::uint64_t kFirstTurn = 48;
+constexpr int kDoublings = 3;
 /// Rounds over its warps that a CTA may take before another one goes on: kernels in which CTAs wait
 /// for each other need it, others hardly notice.
 constexpr int kCtaRounds = 32;
@@ -103,13 +105,11 @@ class GridRunner {
     }
 
     CtaOutcome run_cta(Cta& cta) {
-        bool released = false;
+        constexpr std::uint64_t kNoTurns = std::numeric_limits<std::uint64_t>::max();
+        std::uint64_t turn = kNoTurns;
         for (int round = 0; round < kCtaRounds; ++round) {
             bool finished = true;
             bool moving = false;
-            const std::uint64_t turn = released && cta.warps.size() > 1
-                                           ? kTurnAfterBarrier
-                                           : std::numeric_limits<std::uint64_t>::max();
             for (auto& warp : cta.warps) {
                 const WarpOutcome outcome = run_warp(*warp, kWarpBudget, turn);
                 if (outcome == WarpOutcome::Faulted) return CtaOutcome::Faulted;
@@ -117,8 +117,12 @@ class GridRunner {
                 moving = moving || outcome == WarpOutcome::OutOfBudget;
             }
             if (finished) return CtaOutcome::Finished;
-            released = release_barriers(cta);
-            if (released) round = 0;
+            const bool released = release_barriers(cta);
+            if (turn != kNoTurns) turn = turn < kFirstTurn << kDoublings ? turn * 2 : kNoTurns;
+            if (released) {
+                round = 0;
+                if (cta.warps.size() > 1) turn = kFirstTurn;
+            }
             if (!released && !moving) {
                 cta.warps.front()->fault(RunStatus::BarrierDeadlock);
                 return CtaOutcome::Faulted;
