@@ -15,6 +15,7 @@ namespace libswap {
 namespace {
 
 constexpr int kOldestDriver = 12040;
+constexpr std::uint64_t kCollectEvery = 512;
 constexpr std::uint64_t kHeadroomBytes = std::uint64_t{512} << 20;
 
 int attribute(const Driver& driver, CUdevice device, CUdevice_attribute which) {
@@ -167,10 +168,9 @@ bool Device::careful() {
 }
 
 std::uint64_t Device::plan_budget() {
-    // What is not in the loop takes memory all the same; and some chunks stay free, so that a fetch
-    // can begin while what leaves is still on its way.
-    std::uint64_t fixed = slabs_.mapped_bytes() + counters_.for_good_bytes.load();
-    fixed += counters_.external_bytes.load() + kChunkBytes[largest_class_];
+    // What is not in the loop takes memory all the same.
+    const std::uint64_t fixed =
+        slabs_.mapped_bytes() + counters_.for_good_bytes.load() + counters_.external_bytes.load();
     return budget_bytes_ > fixed ? budget_bytes_ - fixed : 0;
 }
 
@@ -182,7 +182,11 @@ Step Device::learn(Operation& op, bool* event_wanted) {
     }
     const Step step = learning_->observe(op.signature, op.operands, &op.commands, event_wanted);
     if (!op.commands.empty()) worker_->give_commands(op.commands);
+    // The worker collects the times of operations; it may be asleep.
+    if (step.locked || step.serial % kCollectEvery == 0) worker_->kick();
     if (log_) {
+        if (op.function && op.function->name == 0)
+            op.function->name = log_->name(op.function->text);
         OpEvent event;
         event.serial = step.serial;
         event.kind = op.kind;

@@ -22,6 +22,17 @@ std::unique_ptr<EventLog> open_log(const Driver& driver, const Config& config) {
     EventLogHeader header;
     header.libswap_version = "0.1.0";
     LIBSWAP_CU_IGNORE(driver.cuDriverGetVersion(&header.driver_version));
+    CUdevice first = 0;
+    std::size_t total = 0;
+    char name[256] = "";
+    if (driver.cuDeviceGet(&first, 0) == CUDA_SUCCESS &&
+        driver.cuDeviceTotalMem(&total, first) == CUDA_SUCCESS) {
+        header.device_bytes = total;
+        header.budget_bytes = config.budget.resolve(total, total);
+        if (driver.cuDeviceGetName &&
+            driver.cuDeviceGetName(name, sizeof name, first) == CUDA_SUCCESS)
+            header.device_name = name;
+    }
     std::string path = config.trace_file;
     if (const auto at = path.find("%p"); at != std::string::npos)
         path.replace(at, 2, std::to_string(getpid()));

@@ -86,7 +86,8 @@ FunctionInfo* FunctionTable::make(CUfunction function) noexcept try {
     info->layout_known = code == CUDA_ERROR_INVALID_VALUE;
     const char* name = nullptr;
     if (driver_.cuFuncGetName && driver_.cuFuncGetName(&name, function) == CUDA_SUCCESS && name)
-        info->hash = hash_bytes(info->hash, name, __builtin_strlen(name));
+        info->text = name;
+    info->hash = hash_bytes(info->hash, info->text.data(), info->text.size());
     std::unique_lock lock(mutex_);
     auto [place, fresh] = functions_.insert({function, info.get()});
     if (!fresh) return place->second;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <shared_mutex>
+#include <string>
 #include <vector>
 
 #include <tsl/robin_map.h>
@@ -29,6 +30,7 @@ struct FunctionInfo {
     CUfunction function = nullptr;
     std::vector<ParamSlot> params;
     bool layout_known = false;  ///< else nothing can be said about its operands
+    std::string text;           ///< its name, where the driver tells
     std::uint32_t name = 0;     ///< in the event log, once asked for
     std::uint64_t hash = 0;     ///< of the name and layout, the same in every run
     std::atomic<std::uint32_t> launches{0};

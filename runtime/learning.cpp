@@ -17,10 +17,20 @@ namespace libswap {
 namespace {
 
 constexpr std::size_t kMaxTimedOutstanding = 4096;
+/// Operations that are timed before an iteration is found: what has none for so long may never
+/// have.
+constexpr std::uint64_t kTimedAtMost = std::uint64_t{1} << 16;
 /// Shorter loops of operations are no iteration worth a plan.
 constexpr std::size_t kShortestIteration = 8;
 /// From the end of an operation until the worker acts on it.
 constexpr double kReactionUs = 10;
+
+/// A block's remap, either way: cuMemUnmap, a cuMemMap per chunk and cuMemSetAccess, on an A100: line
+/// through the 2 MiB and 64 MiB figures of ovg-project/kvcached (bench_vmm, bench_layout).
+constexpr cost::RemapModel kRemap{.map_us_per_gib = 6110,
+                                  .unmap_us_per_gib = 6110,
+                                  .map_us_per_chunk = 54,
+                                  .unmap_us_per_chunk = 54};
 
 std::uint64_t now_ns() noexcept {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -39,7 +49,8 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
                        std::vector<SwapCommand>* commands, bool* event_wanted) {
     commands->clear();
     Step step;
-    bool begin_timing = false;
+    bool found = false;
+    std::uint64_t learner_period = 0;
     {
         std::lock_guard lock(mutex_);
         step = learner_.observe(signature, operands);
@@ -49,9 +60,8 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
         // Loops within an iteration are found first; the iteration is the longest one.
         if (step.locked && learner_.period(step.loop) > learner_.period(loop_)) {
             loop_ = step.loop;
-            const std::uint64_t period = learner_.period(loop_);
-            begin_timing = period >= kShortestIteration;
-            timing_end_serial_ = step.serial + 2 * period;
+            learner_period = learner_.period(loop_);
+            found = learner_period >= kShortestIteration;
             iteration_begun_ns_ = 0;
             parts_.counters->iterations = 2;
         }
@@ -62,13 +72,16 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
             Counters::add(parts_.counters->iterations);
         }
     }
-    if (begin_timing) {
-        timing_ = true;
-        plan_after_timing_ = true;
-        if (parts_.log) parts_.log->iteration(step.serial, step.loop, learner_.period(step.loop));
-    } else if (timing_ && step.serial >= timing_end_serial_) {
-        timing_ = false;
+    if (found) {
+        // Its operations were timed as they came. Timing goes on for a while: it may be a loop inside
+        // a longer one.
+        plan_from_serial_ = step.serial;
+        plan_wanted_after_times_ = true;
+        timing_end_serial_ = step.serial + learner_period;
+        if (parts_.log) parts_.log->iteration(step.serial, step.loop, learner_period);
     }
+    const bool known = step.loop != kNoLoop && step.serial >= timing_end_serial_;
+    if (timing_ && (known || step.serial >= kTimedAtMost)) timing_ = false;
     for (const SwapCommand& command : *commands)
         event_wanted_[command.after_serial % kIssuedRing].store(command.after_serial + 1);
     *event_wanted = event_wanted_[step.serial % kIssuedRing].load() == step.serial + 1;
@@ -162,17 +175,24 @@ bool Learning::collect_times() {
             if (parts_.driver->cuEventQuery(oldest.end) == CUDA_ERROR_NOT_READY) return true;
             float ms = 0;
             if (parts_.driver->cuEventElapsedTime(&ms, oldest.begin, oldest.end) == CUDA_SUCCESS) {
-                std::lock_guard lock(mutex_);
-                learner_.set_duration(oldest.serial, static_cast<double>(ms) * 1000);
+                {
+                    std::lock_guard lock(mutex_);
+                    learner_.set_duration(oldest.serial, static_cast<double>(ms) * 1000);
+                }
+                if (parts_.log)
+                    parts_.log->op_time(oldest.serial, 0, static_cast<std::uint64_t>(ms * 1e6));
             }
         }
+        if (oldest.serial > plan_from_serial_ && oldest.serial != UINT64_MAX &&
+            plan_wanted_after_times_.exchange(false))
+            start_planner();
         std::lock_guard lock(timing_mutex_);
         timed_.pop_front();
         spare_events_.push_back(oldest.begin);
         spare_events_.push_back(oldest.end);
     }
-    if (!timing_.load() && plan_after_timing_.exchange(false)) start_planner();
-    return timing_.load();
+    if (plan_wanted_after_times_.exchange(false)) start_planner();
+    return false;
 }
 
 void Learning::start_planner() {
@@ -223,6 +243,7 @@ void Learning::make_plan() {
     cost::Iteration iteration = cost::build_iteration(trace, period);
     cost::Machine machine = *cost::find_machine("pcie4-a100");
     machine.reaction_us = kReactionUs;
+    machine.remap = kRemap;
     cost::PlanRequest request;
     request.budget_bytes = plan_budget();
     request.host_limit_bytes = parts_.host_limit_bytes;

@@ -90,13 +90,14 @@ class Learning {
     std::vector<std::atomic<std::uint64_t>> issued_;        ///< place of an operation, by serial
     std::vector<std::atomic<std::uint64_t>> event_wanted_;  ///< serial + 1 that somebody waits for
 
-    // Timing one iteration. Under timing_mutex_.
+    // Timing until an iteration is found. Under timing_mutex_.
     std::mutex timing_mutex_;
     std::deque<Timed> timed_;
     std::vector<CUevent> spare_events_;
-    std::atomic<bool> timing_{false};
-    std::uint64_t timing_end_serial_ = 0;
-    std::atomic<bool> plan_after_timing_{false};
+    std::atomic<bool> timing_{true};
+    std::uint64_t timing_end_serial_ = UINT64_MAX;  ///< only where operations are observed
+    std::atomic<std::uint64_t> plan_from_serial_{0};
+    std::atomic<bool> plan_wanted_after_times_{false};
     LoopId loop_ = kNoLoop;
     std::uint64_t iteration_begun_ns_ = 0;
 

@@ -62,10 +62,11 @@ SwapEngine::SwapEngine(const Parts& parts) noexcept
 }
 
 Status SwapEngine::open() noexcept {
-    LIBSWAP_TRY(LIBSWAP_CU(driver_.cuStreamCreate(&out_, CU_STREAM_NON_BLOCKING)));
-    if (Status status = LIBSWAP_CU(driver_.cuStreamCreate(&in_, CU_STREAM_NON_BLOCKING)); !status) {
-        LIBSWAP_CU_IGNORE(driver_.cuStreamDestroy(out_));
-        out_ = nullptr;
+    for (CUstream* stream : {&out_, &in_, &check_out_, &check_in_}) {
+        const Status status = LIBSWAP_CU(driver_.cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
+        if (status) continue;
+        *stream = nullptr;
+        close(false);
         return status;
     }
     if (Status status = digester_.start(); !status)
@@ -79,11 +80,11 @@ void SwapEngine::close(bool context_gone) noexcept {
     digester_.stop(context_gone);
     if (!context_gone) {
         for (CUevent event : events_) LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(event));
-        if (out_) LIBSWAP_CU_IGNORE(driver_.cuStreamDestroy(out_));
-        if (in_) LIBSWAP_CU_IGNORE(driver_.cuStreamDestroy(in_));
+        for (CUstream stream : {out_, in_, check_out_, check_in_})
+            if (stream) LIBSWAP_CU_IGNORE(driver_.cuStreamDestroy(stream));
     }
     events_.clear();
-    out_ = in_ = nullptr;
+    out_ = in_ = check_out_ = check_in_ = nullptr;
 }
 
 SwapEngine::Job& SwapEngine::add_job(Block& block, bool is_evict, bool careful,
@@ -195,6 +196,7 @@ Status SwapEngine::submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk*
     if (*slot == Digester::kNoSlot) *slot = digester_.take_slot();
     if (*slot == Digester::kNoSlot) return fail(CUDA_ERROR_NOT_READY, "digest slots");
     job.event_set = false;
+    job.last_stream = stream;
     const std::uint64_t bytes = kChunkBytes[chunks[0]->size_class];
     const std::uint64_t low = parts_.space->low();
     for (std::size_t i = 0; i < chunks.size(); ++i)
@@ -209,6 +211,7 @@ Status SwapEngine::submit_copy_out(Job& job) noexcept {
     block.record_valid.store(false);
     job.event_set = false;
     job.copied = true;
+    job.last_stream = out_;
     const bool verify = parts_.verify && digester_.ready();
     if (verify) LIBSWAP_TRY(submit_digest(job, &job.slot, block.device_chunks(), out_));
     for (std::uint32_t i = 0; i < block.run.count; ++i)
@@ -235,7 +238,7 @@ Status SwapEngine::set_event(Job& job, CUstream stream) noexcept {
 
 bool SwapEngine::event_done(Job& job, bool* failed) noexcept {
     *failed = false;
-    if (!job.event_set && !set_event(job, stream_of(job))) {
+    if (!job.event_set && !set_event(job, job.last_stream)) {
         *failed = ++job.failures >= kMaxEventFailures;
         return false;
     }
@@ -254,16 +257,18 @@ bool SwapEngine::still_mine(const Job& job) const noexcept {
 SwapEngine::Next SwapEngine::begin_evict_work(Job& job) noexcept {
     Block& block = *job.block;
     job.event_set = false;
-    if (!order_after_users(block, out_)) return give_up(job);
+    const bool digest_first = job.careful || block.record_valid.load();
+    job.last_stream = digest_first ? check_out_ : out_;
+    if (!order_after_users(block, job.last_stream)) return give_up(job);
     if (block.fresh.load() && !job.careful) {
         Counters::add(parts_.counters->bytes_fresh, block.bytes());
         block.record_valid.store(false);
         job.stage = Stage::EvictCopy;
-        return set_event(job, out_) ? Next::Wait : give_up(job);
+        return set_event(job, job.last_stream) ? Next::Wait : give_up(job);
     }
-    if (job.careful || block.record_valid.load()) {
-        if (!submit_digest(job, &job.slot, block.device_chunks(), out_)) return give_up(job);
-        (void)set_event(job, out_);
+    if (digest_first) {
+        if (!submit_digest(job, &job.slot, block.device_chunks(), check_out_)) return give_up(job);
+        (void)set_event(job, check_out_);
         job.stage = Stage::EvictDigest;
         return Next::Wait;
     }
@@ -318,8 +323,8 @@ SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {
     }
     if (job.careful) {
         job.stage = Stage::EvictGuard;
-        if (submit_digest(job, &job.second_slot, block.device_chunks(), out_)) {
-            (void)set_event(job, out_);
+        if (submit_digest(job, &job.second_slot, block.device_chunks(), check_out_)) {
+            (void)set_event(job, check_out_);
             return Next::Wait;
         }
         // Without a verdict, what was there before is the safe side.
@@ -370,6 +375,7 @@ SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
     Block& block = *job.block;
     job.event_set = false;
     job.stage = Stage::FetchCopy;
+    job.last_stream = in_;
     if (!order_after_users(block, in_)) return give_up(job);
     const std::span<Chunk* const> chunks(job.chunks.data(), block.run.count);
     // Without a host copy there is no content: it never left, nor was it written on the host.
@@ -383,11 +389,19 @@ SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
                 chunks[i]->alias, reinterpret_cast<const void*>(block.host[i]->alias),
                 kChunkBytes[block.run.size_class], in_)))
             return give_up(job);
-    if (digest_is_worth_it(block) || parts_.verify)
-        if (!submit_digest(job, &job.slot, chunks, in_)) return give_up(job);
-    if (parts_.verify && digester_.ready())
-        if (!submit_digest(job, &job.second_slot, block.host_chunks(), in_)) return give_up(job);
-    return set_event(job, in_) ? Next::Wait : give_up(job);
+    const bool verify = parts_.verify && digester_.ready();
+    if (verify || digest_is_worth_it(block)) {
+        // The copy's event comes first, and serves again behind the digest.
+        if (!set_event(job, in_) || !follow(job, check_in_)) return give_up(job);
+        if (!submit_digest(job, &job.slot, chunks, check_in_)) return give_up(job);
+    }
+    if (verify && !submit_digest(job, &job.second_slot, block.host_chunks(), check_in_))
+        return give_up(job);
+    return set_event(job, job.last_stream) ? Next::Wait : give_up(job);
+}
+
+bool SwapEngine::follow(const Job& job, CUstream stream) noexcept {
+    return LIBSWAP_CU(driver_.cuStreamWaitEvent(stream, job.event, 0)).has_value();
 }
 
 SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {

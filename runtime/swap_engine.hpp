@@ -116,8 +116,6 @@ class SwapEngine {
     /// True once after a guard found a write that nobody had announced.
     bool take_guard_hit() noexcept;
 
-    CUstream out_stream() const noexcept { return out_; }
-    CUstream in_stream() const noexcept { return in_; }
     Digester& digester() noexcept { return digester_; }
 
   private:
@@ -136,8 +134,9 @@ class SwapEngine {
         Stage stage = Stage::Drain;
         bool is_evict = false;
         bool careful = false;
-        bool copied = false;     ///< a copy was submitted
-        bool event_set = false;  ///< `event` covers what was submitted
+        bool copied = false;             ///< a copy was submitted
+        bool event_set = false;          ///< `event` covers what was submitted
+        CUstream last_stream = nullptr;  ///< of the last work submitted
         std::uint8_t failures = 0;
         CUevent event = nullptr;
         std::uint32_t slot = Digester::kNoSlot;
@@ -169,7 +168,7 @@ class SwapEngine {
     Status set_event(Job& job, CUstream stream) noexcept;
     bool event_done(Job& job, bool* failed) noexcept;
     bool still_mine(const Job& job) const noexcept;
-    CUstream stream_of(const Job& job) const noexcept { return job.is_evict ? out_ : in_; }
+    bool follow(const Job& job, CUstream stream) noexcept;
     bool digest_is_worth_it(const Block& block) const noexcept;
     void verify_copy(Job& job) noexcept;
     void log_move(MoveKind kind, const Job& job) noexcept;
@@ -178,8 +177,11 @@ class SwapEngine {
     Parts parts_;
     const Driver& driver_;
     Digester digester_;
+    // Copies have streams of their own, so that the link never waits for a digest.
     CUstream out_ = nullptr;
     CUstream in_ = nullptr;
+    CUstream check_out_ = nullptr;
+    CUstream check_in_ = nullptr;
     std::vector<Job> jobs_;
     std::vector<CUevent> events_;
     std::size_t evictions_ = 0;
