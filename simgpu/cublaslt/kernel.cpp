@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// One kernel does the product, by libcublas's arithmetic, and what follows it.
+
+#include "simgpu/cublaslt/kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "simgpu/cublas/driver.hpp"
+#include "simgpu/cublas/host_kernels.hpp"
+
+namespace libswap::simgpu::cublaslt {
+namespace {
+
+constexpr const char* kName = "simgpu_cublaslt_matmul";
+
+float activate(Activation activation, float x) {
+    switch (activation) {
+        case Activation::None:
+            break;
+        case Activation::Relu:
+            return std::max(x, 0.0F);
+        case Activation::Gelu: {
+            constexpr float kRootOfTwoByPi = 0.7978845608F;
+            return 0.5F * x * (1 + std::tanh(kRootOfTwoByPi * (x + 0.044715F * x * x * x)));
+        }
+    }
+    return x;
+}
+
+template <typename T>
+T* span(const SimgpuHostLaunch* launch, std::uint64_t va, std::int64_t elements) {
+    return static_cast<T*>(launch->span(launch, va, static_cast<std::size_t>(elements) * sizeof(T),
+                                        std::is_const_v<T> ? 0 : 1));
+}
+
+std::uint64_t moved(std::uint64_t va, std::int64_t elements) {
+    return va + static_cast<std::uint64_t>(elements) * sizeof(float);
+}
+
+/// False where memory is missing: the launch has failed.
+bool copy_source(const SimgpuHostLaunch* launch, const MatmulParams& p) {
+    const cublas::GemmParams& d = p.product;
+    for (std::int64_t batch = 0; batch < d.batch; ++batch) {
+        for (std::int64_t column = 0; column < d.n; ++column) {
+            const auto* from = span<const float>(
+                launch, moved(p.source, batch * p.source_stride + column * p.source_ld), d.m);
+            auto* to = span<float>(launch, moved(d.c, batch * d.stride_c + column * d.ldc), d.m);
+            if (from == nullptr || to == nullptr) return false;
+            std::memmove(to, from, static_cast<std::size_t>(d.m) * sizeof(float));
+        }
+    }
+    return true;
+}
+
+void finish(const SimgpuHostLaunch* launch, const MatmulParams& p) {
+    const cublas::GemmParams& d = p.product;
+    for (std::int64_t batch = 0; batch < d.batch; ++batch) {
+        const float* bias = nullptr;
+        if (p.bias != 0) {
+            bias = span<const float>(launch, moved(p.bias, batch * p.bias_stride), d.m);
+            if (bias == nullptr) return;
+        }
+        for (std::int64_t column = 0; column < d.n; ++column) {
+            auto* values =
+                span<float>(launch, moved(d.c, batch * d.stride_c + column * d.ldc), d.m);
+            if (values == nullptr) return;
+            for (std::int64_t row = 0; row < d.m; ++row) {
+                const float x = bias == nullptr ? values[row] : values[row] + bias[row];
+                values[row] = activate(p.activation, x);
+            }
+        }
+    }
+}
+
+void host_matmul(const SimgpuHostLaunch* launch) {
+    MatmulParams p{};
+    std::memcpy(&p, launch->params, std::min<std::size_t>(sizeof(p), launch->param_bytes));
+    const bool keeps_source = p.product.beta.device != 0 || p.product.beta.value != 0;
+    const bool copies = keeps_source && p.source != p.product.c;
+    if (copies && !copy_source(launch, p)) return;
+    SimgpuHostLaunch product = *launch;
+    product.params = &p.product;
+    product.param_bytes = sizeof(p.product);
+    cublas::host_gemm(&product);
+    if (p.bias != 0 || p.activation != Activation::None) finish(launch, p);
+}
+
+std::string ptx() {
+    return std::string(".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry ") + kName +
+           "(\n    .param .align 8 .b8 p[" + std::to_string(sizeof(MatmulParams)) +
+           "]\n)\n{\n    trap;\n}\n";
+}
+
+struct Loaded {
+    CUresult status = CUDA_ERROR_NOT_INITIALIZED;
+    CUkernel kernel = nullptr;
+};
+
+Loaded load() {
+    Loaded loaded;
+    const cublas::Driver* d = cublas::driver();
+    if (d == nullptr) return loaded;
+    d->host_kernel_register(kName, host_matmul);
+    CUlibrary library = nullptr;
+    loaded.status =
+        d->cuLibraryLoadData_fn(&library, ptx().c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+    if (loaded.status == CUDA_SUCCESS)
+        loaded.status = d->cuLibraryGetKernel_fn(&loaded.kernel, library, kName);
+    return loaded;
+}
+
+}  // namespace
+
+CUresult launch(const MatmulParams& params, CUstream stream) {
+    // Never unloaded: kernels of a library live in every context, also after a reset of the device.
+    static const Loaded loaded = load();
+    if (loaded.status != CUDA_SUCCESS) return loaded.status;
+    constexpr std::int64_t kMostBlocks = 1 << 20;
+    const std::int64_t tiles =
+        (params.product.m + 127) / 128 * ((params.product.n + 127) / 128) * params.product.batch;
+    const auto grid = static_cast<unsigned>(std::clamp<std::int64_t>(tiles, 1, kMostBlocks));
+    MatmulParams copy = params;
+    void* arguments[] = {&copy};
+    return cublas::driver()->cuLaunchKernel_fn(reinterpret_cast<CUfunction>(loaded.kernel), grid, 1,
+                                               1, 256, 1, 1, 0, stream, arguments, nullptr);
+}
+
+}  // namespace libswap::simgpu::cublaslt
