@@ -3,6 +3,7 @@
 #include "simgpu/driver/attributes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace simgpu::driver {
 
@@ -40,6 +41,7 @@ std::optional<int> architecture_attribute(CUdevice_attribute attribute) {
         case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
         case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
         case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
+        case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
         case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
         case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
         case CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED:
@@ -140,8 +142,8 @@ std::optional<int> profile_attribute(const Gpu& gpu, CUdevice_attribute attribut
         case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
             return 1215000;
         case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
-            // Two transfers a clock: GB/s = width / 8 * clock * 2.
-            return static_cast<int>(profile.mem_gbps * 8 / (2 * 1.215));
+            // Two transfers a clock: GB/s = width / 8 * clock * 2. Widths are multiples of 32.
+            return static_cast<int>(std::lround(profile.mem_gbps * 8 / (2 * 1.215) / 32)) * 32;
         case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
             return static_cast<int>(profile.l2_bytes);
         case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:

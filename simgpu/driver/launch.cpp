@@ -26,6 +26,7 @@ struct Job {
     exec::LaunchGeometry geometry;
     std::vector<std::byte> parameters;
     SimgpuHostKernel native = nullptr;
+    bool cooperative = false;
 };
 
 /// Device memory as the interpreter asks for it.
@@ -88,6 +89,7 @@ const char* describe(exec::RunStatus status) {
 KernelOutcome interpret(const Job& job, KernelMemory& memory) {
     exec::RunOptions options;
     options.sm_count = static_cast<std::uint32_t>(machine().profile().sm_count);
+    options.cooperative = job.cooperative;
     MemoryAdapter adapter(memory);
     const Function& function = *job.function;
     exec::RunResult result =
@@ -267,6 +269,7 @@ CUresult launch(const LaunchRequest& request) {
         job->geometry.block[axis] = request.block[axis];
     }
     job->geometry.dynamic_shared_bytes = request.shared_bytes;
+    job->cooperative = request.cooperative;
     KernelLaunch work;
     work.name = function.info->name;
     work.ctas = std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];

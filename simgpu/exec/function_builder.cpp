@@ -447,6 +447,9 @@ std::optional<SpecialRegister> FunctionBuilder::special_register(std::string_vie
         {"%globaltimer_hi", S::GlobalTimerHi},
         {"%dynamic_smem_size", S::DynamicSharedBytes},
         {"%total_smem_size", S::TotalSharedBytes},
+        // Where cooperative groups find the memory by which a grid waits for all its CTAs.
+        {"%envreg1", S::GridWorkspaceHigh},
+        {"%envreg2", S::GridWorkspaceLow},
         {"%aggr_smem_size", S::TotalSharedBytes},
         {"%clusterid.x", S::CtaidX},
         {"%clusterid.y", S::CtaidY},

@@ -82,6 +82,10 @@ U64 uniform_special(const Warp& w, SpecialRegister which) {
             return geometry.dynamic_shared_bytes;
         case SpecialRegister::TotalSharedBytes:
             return w.shared_bytes;
+        case SpecialRegister::GridWorkspaceLow:
+            return w.launch->options->cooperative ? kGridWorkspace & 0xffffffffU : 0;
+        case SpecialRegister::GridWorkspaceHigh:
+            return w.launch->options->cooperative ? kGridWorkspace >> 32 : 0;
         case SpecialRegister::One:
             return 1;
         case SpecialRegister::WarpSize:

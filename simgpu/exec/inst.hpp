@@ -196,6 +196,8 @@ enum class SpecialRegister : std::uint8_t {
     GlobalTimerHi,
     DynamicSharedBytes,
     TotalSharedBytes,
+    GridWorkspaceLow,
+    GridWorkspaceHigh,
     Zero,
     One,
     WarpSize,

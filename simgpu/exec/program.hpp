@@ -18,6 +18,8 @@ inline constexpr std::uint64_t kSharedWindow = std::uint64_t{1} << 56;
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t{2} << 56;
 inline constexpr std::uint64_t kParamWindow = std::uint64_t{3} << 56;
 inline constexpr std::uint64_t kFunctionWindow = std::uint64_t{4} << 56;
+/// Page of a cooperative launch's own, above all addresses that hosts and devices use.
+inline constexpr std::uint64_t kGridWorkspace = std::uint64_t{1} << 52;
 inline constexpr std::uint64_t kWindowMask = std::uint64_t{0xff} << 56;
 
 /// What a constant slot of a frame holds.

@@ -26,8 +26,11 @@ constexpr int kDoublings = 3;
 /// Rounds over its warps that a CTA may take before another one goes on: kernels in which CTAs wait
 /// for each other need it, others hardly notice.
 constexpr int kCtaRounds = 32;
-/// CTAs that may be under way at once.
+/// CTAs that may be under way at once, where the launch does not say that all must be.
 constexpr std::size_t kMaxCtas = 512;
+/// The same two for launches whose CTAs are known to wait for each other.
+constexpr std::int64_t kCooperativeBudget = 64;
+constexpr int kCooperativeRounds = 2;
 
 enum class CtaOutcome : std::uint8_t { Finished, OutOfRounds, Faulted };
 
@@ -45,9 +48,10 @@ class GridRunner {
 
     void run() {
         std::deque<std::unique_ptr<Cta>> running;
+        const std::uint64_t most = launch_.options->cooperative ? ctas_ : kMaxCtas;
         std::uint64_t started = 0;
         while (launch_.status == RunStatus::Ok && (started < ctas_ || !running.empty())) {
-            if (started < ctas_ && running.size() < kMaxCtas) running.push_front(start(started++));
+            if (started < ctas_ && running.size() < most) running.push_front(start(started++));
             std::unique_ptr<Cta> cta = std::move(running.front());
             running.pop_front();
             const CtaOutcome outcome = run_cta(*cta);
@@ -107,11 +111,14 @@ class GridRunner {
     CtaOutcome run_cta(Cta& cta) {
         constexpr std::uint64_t kNoTurns = std::numeric_limits<std::uint64_t>::max();
         std::uint64_t turn = kNoTurns;
-        for (int round = 0; round < kCtaRounds; ++round) {
+        const bool cooperative = launch_.options->cooperative;
+        const int rounds = cooperative ? kCooperativeRounds : kCtaRounds;
+        const std::int64_t budget = cooperative ? kCooperativeBudget : kWarpBudget;
+        for (int round = 0; round < rounds; ++round) {
             bool finished = true;
             bool moving = false;
             for (auto& warp : cta.warps) {
-                const WarpOutcome outcome = run_warp(*warp, kWarpBudget, turn);
+                const WarpOutcome outcome = run_warp(*warp, budget, turn);
                 if (outcome == WarpOutcome::Faulted) return CtaOutcome::Faulted;
                 finished = finished && outcome == WarpOutcome::Finished;
                 moving = moving || outcome == WarpOutcome::OutOfBudget;

@@ -65,6 +65,8 @@ struct RunOptions {
     std::function<void(std::string_view)> print;
     /// SMs among which %smid is dealt out.
     std::uint32_t sm_count = 108;
+    /// All CTAs are under way at once, and may wait for each other.
+    bool cooperative = false;
 };
 
 /// Largest dynamic plus static shared memory that `run` accepts.

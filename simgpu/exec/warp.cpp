@@ -139,7 +139,13 @@ void suspend(Warp& warp) {
 
 bool Launch::fill(CachedPage& page, std::uint64_t va, bool write) {
     const std::uint64_t tag = va / kPageBytes;
-    std::byte* bytes = memory->page(tag * kPageBytes, write);
+    std::byte* bytes = nullptr;
+    if (tag == kGridWorkspace / kPageBytes && options->cooperative) {
+        if (grid_workspace == nullptr) grid_workspace = std::make_unique<std::byte[]>(kPageBytes);
+        bytes = grid_workspace.get();
+    } else {
+        bytes = memory->page(tag * kPageBytes, write);
+    }
     if (bytes == nullptr) return false;
     page = {tag, bytes};
     return true;

@@ -63,6 +63,9 @@ struct Launch {
     }
 
     bool fill(CachedPage& page, std::uint64_t va, bool write);
+
+    /// What lies at kGridWorkspace, once it has been touched.
+    std::unique_ptr<std::byte[]> grid_workspace;
 };
 
 /// One call of a function by some lanes of a warp.

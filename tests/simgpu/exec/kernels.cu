@@ -3,6 +3,8 @@
 //
 // Kernels that kernels_test.cpp compares with computations on the host.
 
+#include <cooperative_groups.h>
+
 extern "C" {
 
 __global__ void saxpy(float* y, const float* x, float a, int n) {
@@ -315,6 +317,18 @@ __global__ void integer_math(const int* a, const int* b, long long* out, int n) 
 }
 
 // Lanes with different numbers of rounds, breaks, continues and early returns.
+// Each round needs what all other CTAs wrote in the one before.
+__global__ void grid_rounds(int* values, int n, int rounds) {
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const int i = static_cast<int>(grid.thread_rank());
+    for (int round = 0; round < rounds; ++round) {
+        const int next = i < n ? values[(i + 1) % n] : 0;
+        grid.sync();
+        if (i < n) values[i] = next + 1;
+        grid.sync();
+    }
+}
+
 // Row sums of a block in one pass after another. The partial sums are written again without a
 // barrier after they were read, as in many a published softmax.
 __global__ void repeated_sums(const float* in, float* out, int rows, int columns) {

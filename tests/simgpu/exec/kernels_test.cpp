@@ -51,6 +51,21 @@ TEST_P(Kernels, CountersCountLanesBytesAndFlops) {
     EXPECT_EQ(result.counters.thread_instructions % 32, 0U);
 }
 
+TEST_P(Kernels, AGridWaitsForAllItsCtas) {
+    const int n = 40 * 64 - 5;
+    const int rounds = 3;
+    std::vector<int> values(n);
+    std::iota(values.begin(), values.end(), 0);
+    const auto address = memory.upload(values);
+    const LaunchGeometry geometry{{40, 1, 1}, {64, 1, 1}, 0};
+    EXPECT_EQ(launch("grid_rounds", geometry, params(address, n, rounds)).status, RunStatus::Trap);
+    options.cooperative = true;
+    launch_ok("grid_rounds", geometry, params(address, n, rounds));
+    const auto out = memory.download<int>(address, n);
+    for (int i = 0; i < n; ++i)
+        ASSERT_EQ(out[static_cast<std::size_t>(i)], (i + rounds) % n + rounds) << i;
+}
+
 TEST_P(Kernels, WarpsReadWhatABarrierPublishedBeforeOthersGoOn) {
     const int rows = 6;
     const int columns = 512;

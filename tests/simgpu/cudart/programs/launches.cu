@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// Every way to launch, parameters of many kilobytes, attributes, occupancy, entry points of the driver.
+// Every way to launch, parameters of many kilobytes, attributes, occupancy, entry points of the
+// driver.
 
 #include <cooperative_groups.h>
 #include <cuda.h>
@@ -66,6 +67,28 @@ void check_wide(int* device) {
     size_t offset = 1, bytes = 1;
     CUDA(cudaFuncGetParamInfo(reinterpret_cast<const void*>(wide), 1, &offset, &bytes));
     EXPECT(offset == 6000 && bytes == 8);
+}
+
+__global__ void across_ctas(int* values) {
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const int i = static_cast<int>(grid.thread_rank());
+    const int n = static_cast<int>(grid.size());
+    values[i] = i;
+    grid.sync();
+    const int opposite = values[n - 1 - i];
+    grid.sync();
+    values[i] += 1000 * opposite;
+}
+
+void check_cooperative(int* device) {
+    void* arguments[] = {&device};
+    const void* symbol = reinterpret_cast<const void*>(across_ctas);
+    CUDA(cudaLaunchCooperativeKernel(symbol, dim3(8), dim3(64), arguments, 0, nullptr));
+    EXPECT(read(device, 0) == 511000);
+    EXPECT(read(device, 511) == 511);
+    EXPECT(cudaLaunchCooperativeKernel(symbol, dim3(1 << 20), dim3(64), arguments, 0, nullptr) ==
+           cudaErrorCooperativeLaunchTooLarge);
+    EXPECT(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
 }
 
 void check_ways(int* device) {
@@ -148,6 +171,7 @@ int main() {
     int* device = device_ints();
     check_wide(device);
     check_ways(device);
+    check_cooperative(device);
     check_attributes();
     check_big_shared(device);
     check_entry_points();
