@@ -25,16 +25,22 @@ struct HostThread {
         Idle,     ///< Ours, for host functions, and has none.
     };
     State state = State::Running;
-    bool stranger = false;       ///< Never called us.
+    bool stranger = false;  ///< Never called us.
+    bool in_our_work =
+        false;  ///< Its processor time goes into our work, which the model has priced.
     std::uint64_t local_ns = 0;  ///< Its simulated time, never behind the clock while it runs.
     // When it was last seen by us: its simulated, real and processor time then.
     std::uint64_t base_local_ns = 0, base_real_ns = 0, base_cpu_ns = 0;
     std::uint64_t cpu_read_ns = 0;      ///< Real time at which base_cpu_ns was read.
     std::uint64_t asleep_until_ns = 0;  ///< Real time until which it is taken to be asleep.
-    std::vector<std::shared_ptr<Op>>
-        polled;  ///< What it was told NOT_READY about since its last other call.
-    std::uint64_t notice_until_ns =
-        0;  ///< Real time until which it may yet notice that a polled one is done.
+    struct Polled {
+        std::shared_ptr<Op> op;
+        /// Real time until which it may yet notice that this is done; 0 while it is not.
+        std::uint64_t give_up_ns = 0;
+    };
+    /// What it was told NOT_READY about and has not found done yet, whatever else it called since.
+    std::vector<Polled> polled;
+    std::uint64_t notice_until_ns = 0;  ///< The latest of them.
     const Op* last_complete = nullptr;  ///< What its last query found complete.
     bool asked_before = false;  ///< Its last call was a query that found something complete.
     std::condition_variable wake;

@@ -23,12 +23,6 @@ std::uint64_t cost_ns(double call_us, double us_per_gib, std::uint64_t bytes) {
                                       (call_us + us_per_gib * static_cast<double>(bytes) / kGib));
 }
 
-void spend(Timeline& timeline, std::uint64_t ns) {
-    if (ns == 0 || timeline.dead()) return;
-    Timeline::Call call(timeline);
-    timeline.spend(call, ns);
-}
-
 /// Waits for all work submitted to `device`, or to all when it is negative.
 void wait_for_device(Timeline& timeline, int device) {
     if (timeline.dead()) return;
@@ -65,37 +59,41 @@ void Machine::park() { timeline_->park(); }
 void Machine::after_fork_in_child() { timeline_->after_fork_in_child(); }
 
 Result<HandleId> Machine::create(std::uint64_t bytes, Location location) {
+    Timeline::OwnWork work(*timeline_);
     const auto handle = memory_->create(bytes, location);
-    if (handle) spend(*timeline_, cost_ns(profile().create_us, profile().create_us_per_gib, bytes));
+    if (handle) work.costs(cost_ns(profile().create_us, profile().create_us_per_gib, bytes));
     return handle;
 }
 
 Status Machine::map(std::uint64_t va, std::uint64_t bytes, std::uint64_t offset, HandleId handle) {
+    Timeline::OwnWork work(*timeline_);
     const Status status = memory_->map(va, bytes, offset, handle);
     if (status == CUDA_SUCCESS)
-        spend(*timeline_, cost_ns(profile().map_us, profile().map_us_per_gib, bytes));
+        work.costs(cost_ns(profile().map_us, profile().map_us_per_gib, bytes));
     return status;
 }
 
 Status Machine::unmap(std::uint64_t va, std::uint64_t bytes) {
+    Timeline::OwnWork work(*timeline_);
     const Status status = memory_->unmap(va, bytes);
     if (status == CUDA_SUCCESS)
-        spend(*timeline_, cost_ns(profile().unmap_us, profile().unmap_us_per_gib, bytes));
+        work.costs(cost_ns(profile().unmap_us, profile().unmap_us_per_gib, bytes));
     return status;
 }
 
 Status Machine::set_access(std::uint64_t va, std::uint64_t bytes,
                            std::span<const AccessGrant> grants) {
+    Timeline::OwnWork work(*timeline_);
     const Status status = memory_->set_access(va, bytes, grants);
-    if (status == CUDA_SUCCESS) {
-        spend(*timeline_, cost_ns(profile().set_access_us, profile().set_access_us_per_gib, bytes));
-    }
+    if (status == CUDA_SUCCESS)
+        work.costs(cost_ns(profile().set_access_us, profile().set_access_us_per_gib, bytes));
     return status;
 }
 
 Result<std::uint64_t> Machine::allocate(int device, std::uint64_t bytes) {
+    Timeline::OwnWork work(*timeline_);
     const auto va = memory_->allocate(device, bytes);
-    if (va) spend(*timeline_, cost_ns(profile().create_us, profile().create_us_per_gib, bytes));
+    if (va) work.costs(cost_ns(profile().create_us, profile().create_us_per_gib, bytes));
     return va;
 }
 
@@ -103,12 +101,14 @@ Status Machine::free(std::uint64_t va) {
     const PointerInfo info = memory_->find(va);
     if (info.kind != PointerKind::Device || info.base != va) return CUDA_ERROR_INVALID_VALUE;
     wait_for_device(*timeline_, info.location.id);
+    const Timeline::OwnWork work(*timeline_);
     return memory_->free(va);
 }
 
 Result<void*> Machine::host_allocate(std::uint64_t bytes, unsigned flags) {
+    Timeline::OwnWork work(*timeline_);
     auto pointer = memory_->host_allocate(bytes, flags);
-    if (pointer) spend(*timeline_, cost_ns(0, profile().host_alloc_us_per_gib, bytes));
+    if (pointer) work.costs(cost_ns(0, profile().host_alloc_us_per_gib, bytes));
     return pointer;
 }
 
@@ -118,9 +118,9 @@ Status Machine::host_free(void* pointer) {
 }
 
 Status Machine::host_register(void* pointer, std::uint64_t bytes, unsigned flags) {
+    Timeline::OwnWork work(*timeline_);
     const Status status = memory_->host_register(pointer, bytes, flags);
-    if (status == CUDA_SUCCESS)
-        spend(*timeline_, cost_ns(0, profile().host_alloc_us_per_gib, bytes));
+    if (status == CUDA_SUCCESS) work.costs(cost_ns(0, profile().host_alloc_us_per_gib, bytes));
     return status;
 }
 

@@ -332,6 +332,7 @@ void Timeline::finish(const OpPtr& op, Status status) {
     ++statistics.count;
     statistics.bytes += op->bytes();
     statistics.busy_ns += op->end_ns - op->start_ns;
+    log_.note(*op);
     leave_engine(op);
     if (op->stream->last == op) op->stream->last = nullptr;
     for (const auto& dependent : op->dependents) {

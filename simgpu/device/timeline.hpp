@@ -19,6 +19,7 @@
 #include "simgpu/device/link_model.hpp"
 #include "simgpu/device/machine.hpp"
 #include "simgpu/device/op.hpp"
+#include "simgpu/device/timeline_log.hpp"
 
 namespace simgpu {
 
@@ -49,13 +50,13 @@ namespace simgpu {
 /// *The clock moves* from event to event. It never passes the simulated time of a thread that may
 /// go on by itself, since that one may yet submit something. A thread holds the clock so, unless it
 /// 1. is in a blocking call of ours (Blocked), or
-/// 2. was last told NOT_READY by a query (Polling). But when what it asked about is done, it holds
-/// the clock until it has asked again, or has
-///    slept for kNoticeNs of real time nevertheless: a poller reacts at the right simulated time,
-///    however long it sleeps, or
+/// 2. was last told NOT_READY by a query (Polling), or
 /// 3. is asleep, as /proc tells, but not on its way into a call of ours, or
 /// 4. never called us, while some thread is Blocked and no other that called us is awake: nobody
-/// that matters waits for it then. When no thread holds it, the clock jumps. When a thread
+/// that matters waits for it then. But when anything that it was told NOT_READY about is done, it
+/// holds the clock until it has asked about that again, or kNoticeNs of real time have passed: a
+/// poller reacts at the right simulated time, however long it sleeps, and whatever else it asks and
+/// submits between its questions. When no thread holds it, the clock jumps. When a thread
 /// computes, or spins on memory, the clock follows its processor time. And it never passes the
 /// start of a kernel, or the end of a copy, whose work is not done.
 ///
@@ -90,6 +91,21 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
         std::unique_lock<std::mutex> lock_;
         HostThread* self_;
         bool polled_ = false, queried_ = false;
+    };
+
+    /// Work of ours on a program's thread, outside the lock: what it takes here costs the thread no
+    /// simulated time, but what the model says.
+    class OwnWork {
+      public:
+        explicit OwnWork(Timeline& timeline);
+        ~OwnWork();
+        OwnWork(const OwnWork&) = delete;
+        OwnWork& operator=(const OwnWork&) = delete;
+        void costs(std::uint64_t ns) { cost_ns_ = ns; }
+
+      private:
+        Timeline& timeline_;
+        std::uint64_t cost_ns_ = 0;
     };
 
     /// Gives `op` its place behind `after` and its stream's earlier operations.
@@ -209,6 +225,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     bool stop_ = false, parked_ = false;
     bool conductor_idle_ = false;  ///< It waits until somebody wakes it.
     Delays delays_;
+    TimelineLog log_;
     std::array<OpStatistics, kOpClasses> statistics_{};
     std::vector<std::weak_ptr<ContextState>> contexts_;
     HostThreads threads_;

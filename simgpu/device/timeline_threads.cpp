@@ -20,6 +20,8 @@ namespace {
 
 /// Real time that a sleeping poller is given to notice that what it polls is done.
 constexpr std::uint64_t kNoticeNs = 2'000'000;
+/// A thread's open questions are kept up to here, the oldest dropped first.
+constexpr std::size_t kMostPolled = 256;
 /// How long one look at /proc holds, as long as the thread does not call us.
 constexpr std::uint64_t kLookNs = 50'000;
 /// How often a look at the program's threads is repeated at once when one of them called meanwhile.
@@ -137,12 +139,7 @@ Timeline::Call::Call(Timeline& timeline) : timeline_(timeline) {
 
 Timeline::Call::~Call() {
     self_->asked_before = queried_;
-    if (!polled_) {
-        self_->polled.clear();
-        self_->state = HostThread::State::Running;
-    } else {
-        self_->state = HostThread::State::Polling;
-    }
+    self_->state = polled_ ? HostThread::State::Polling : HostThread::State::Running;
     self_->notice_until_ns = 0;
     const std::uint64_t real_ns = HostThreads::real_ns();
     // Reading processor time is a system call: between calls in quick succession an older figure
@@ -162,7 +159,22 @@ void Timeline::see(HostThread& thread, std::uint64_t real_ns, bool read_cpu) {
     thread.cpu_read_ns = real_ns;
 }
 
+Timeline::OwnWork::OwnWork(Timeline& timeline) : timeline_(timeline) {
+    if (timeline.dead()) return;
+    Call call(timeline);
+    call.self_->in_our_work = true;
+}
+
+Timeline::OwnWork::~OwnWork() {
+    if (timeline_.dead()) return;
+    Call call(timeline_);
+    call.self_->in_our_work = false;
+    timeline_.see(*call.self_, HostThreads::real_ns(), true);
+    timeline_.spend(call, cost_ns_);
+}
+
 void Timeline::follow(HostThread& thread, std::uint64_t real_ns) {
+    if (thread.in_our_work) return;
     if (real_ns < thread.base_real_ns + kFreeNs) return;
     const std::uint64_t cpu_ns = HostThreads::cpu_ns(thread.tid);
     if (cpu_ns < thread.base_cpu_ns) return;
@@ -179,12 +191,17 @@ Status Timeline::poll(Call& call, const OpPtr& op) {
         call.polled_ = self.asked_before && self.last_complete == op.get();
         call.queried_ = true;
         self.last_complete = op.get();
+        std::erase_if(self.polled, [&](const HostThread::Polled& entry) { return entry.op == op; });
         return CUDA_SUCCESS;
     }
     call.polled_ = true;
-    auto& polled = call.self_->polled;
-    if (std::find(polled.begin(), polled.end(), op) == polled.end()) polled.push_back(op);
     conductor_wake_.notify_one();
+    auto& polled = call.self_->polled;
+    const bool known = std::any_of(polled.begin(), polled.end(),
+                                   [&](const HostThread::Polled& entry) { return entry.op == op; });
+    if (known) return CUDA_ERROR_NOT_READY;
+    if (polled.size() == kMostPolled) polled.erase(polled.begin());
+    polled.push_back({op, 0});
     return CUDA_ERROR_NOT_READY;
 }
 
@@ -199,7 +216,10 @@ void Timeline::wait(Call& call, const std::vector<OpPtr>& ops) {
     block(call);
 }
 
-void Timeline::spend(Call& call, std::uint64_t ns) { call.self_->local_ns += ns; }
+void Timeline::spend(Call& call, std::uint64_t ns) {
+    log_.note_call(call.self_->tid, call.self_->local_ns, ns);
+    call.self_->local_ns += ns;
+}
 
 void Timeline::block(Call& call) {
     HostThread& self = *call.self_;
@@ -221,11 +241,16 @@ void Timeline::wake(HostThread& thread) {
 }
 
 bool Timeline::must_notice(HostThread& thread, std::uint64_t real_ns) {
-    const bool any_done = std::any_of(thread.polled.begin(), thread.polled.end(),
-                                      [](const OpPtr& op) { return op->done; });
-    if (!any_done) return false;
-    if (thread.notice_until_ns == 0) thread.notice_until_ns = real_ns + kNoticeNs;
-    return true;
+    // Each has a deadline of its own, which other questions do not move: a thread that goes on
+    // polling something else, and never asks about this one again, would hold the clock for ever.
+    thread.notice_until_ns = 0;
+    std::erase_if(thread.polled, [&](HostThread::Polled& polled) {
+        if (!polled.op->done) return false;
+        if (polled.give_up_ns == 0) polled.give_up_ns = real_ns + kNoticeNs;
+        thread.notice_until_ns = std::max(thread.notice_until_ns, polled.give_up_ns);
+        return polled.give_up_ns <= real_ns;
+    });
+    return thread.notice_until_ns > real_ns;
 }
 
 std::vector<HostThread*> Timeline::awake_threads(std::unique_lock<std::mutex>& lock,
@@ -235,7 +260,7 @@ std::vector<HostThread*> Timeline::awake_threads(std::unique_lock<std::mutex>& l
     for (const auto& [tid, thread] : threads_.all()) {
         using State = HostThread::State;
         if (thread->state == State::Blocked || thread->state == State::Idle) continue;
-        if (thread->state == State::Polling && !must_notice(*thread, real_ns)) continue;
+        if (!must_notice(*thread, real_ns) && thread->state == State::Polling) continue;
         if (real_ns < thread->notice_until_ns) {
             awake.push_back(thread.get());
         } else if (real_ns >= thread->asleep_until_ns) {
