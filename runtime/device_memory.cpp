@@ -6,9 +6,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
+#include "runtime/clock.hpp"
 #include "runtime/context_scope.hpp"
 #include "runtime/device.hpp"
 #include "runtime/log.hpp"
@@ -21,12 +21,6 @@ constexpr unsigned char kFreedPattern = 0xDB;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) noexcept {
     return (bytes + unit - 1) / unit * unit;
-}
-
-std::uint64_t now_ns() noexcept {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/clock.hpp"
 #include "runtime/context_scope.hpp"
 #include "runtime/device.hpp"
 #include "runtime/learning.hpp"
@@ -15,15 +16,9 @@ namespace libswap {
 namespace {
 
 /// Rule 15: without any progress for this long, the operation goes out with what is on the host.
-constexpr std::uint64_t kNoProgressNs = 2'000'000'000;
+constexpr std::uint64_t kNoProgressNs = 5'000'000'000;
 constexpr std::uint64_t kPollUs = 5'000;
 constexpr std::uint64_t kEventEvery = 64;
-
-std::uint64_t now_ns() noexcept {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
-}
 
 }  // namespace
 

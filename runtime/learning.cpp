@@ -5,11 +5,11 @@
 
 #include <sys/prctl.h>
 
-#include <chrono>
 #include <csignal>
 
 #include "cost/machine.hpp"
 #include "cost/planner.hpp"
+#include "runtime/clock.hpp"
 #include "runtime/context_scope.hpp"
 #include "runtime/log.hpp"
 
@@ -25,18 +25,12 @@ constexpr std::size_t kShortestIteration = 8;
 /// From the end of an operation until the worker acts on it.
 constexpr double kReactionUs = 10;
 
-/// A block's remap, either way: cuMemUnmap, a cuMemMap per chunk and cuMemSetAccess, on an A100: line
-/// through the 2 MiB and 64 MiB figures of ovg-project/kvcached (bench_vmm, bench_layout).
+/// A block's remap, either way: cuMemUnmap, a cuMemMap per chunk and cuMemSetAccess, on an A100:
+/// line through the 2 MiB and 64 MiB figures of ovg-project/kvcached (bench_vmm, bench_layout).
 constexpr cost::RemapModel kRemap{.map_us_per_gib = 6110,
                                   .unmap_us_per_gib = 6110,
                                   .map_us_per_chunk = 54,
                                   .unmap_us_per_chunk = 54};
-
-std::uint64_t now_ns() noexcept {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
-}
 
 }  // namespace
 
@@ -73,11 +67,11 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
         }
     }
     if (found) {
-        // Its operations were timed as they came. Timing goes on for a while: it may be a loop inside
-        // a longer one.
+        // Its operations were timed as they came. Timing goes on for a while: it may be a loop
+        // inside a longer one.
         plan_from_serial_ = step.serial;
         plan_wanted_after_times_ = true;
-        timing_end_serial_ = step.serial + learner_period;
+        timing_end_serial_ = 4 * step.serial;
         if (parts_.log) parts_.log->iteration(step.serial, step.loop, learner_period);
     }
     const bool known = step.loop != kNoLoop && step.serial >= timing_end_serial_;

@@ -4,8 +4,8 @@
 #include "runtime/swap_engine.hpp"
 
 #include <algorithm>
-#include <chrono>
 
+#include "runtime/clock.hpp"
 #include "runtime/log.hpp"
 
 namespace libswap {
@@ -18,12 +18,6 @@ constexpr std::uint8_t kMaxEventFailures = 50;
 /// then.
 constexpr std::uint32_t kDirtyBlockEvictions = 3;
 constexpr std::uint32_t kDirtyRetry = 16;
-
-std::uint64_t host_now_ns() noexcept {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
-}
 
 }  // namespace
 
@@ -94,7 +88,7 @@ SwapEngine::Job& SwapEngine::add_job(Block& block, bool is_evict, bool careful,
     job.is_evict = is_evict;
     job.careful = careful;
     job.after_serial = after_serial;
-    job.start_ns = host_now_ns();
+    job.start_ns = now_ns();
     if (careful) parts_.gate->close();
     if (is_evict) {
         ++evictions_;
@@ -308,8 +302,11 @@ SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {
     }
     verify_copy(job);
     const bool mappable = parts_.host_pool->kind() == HandlePool::Kind::Host;
+    // Explained: whoever waits for the memory has it as soon as it is unmapped, and the host copy
+    // is mapped after that.
+    const bool map_now = mappable && job.careful;
     const std::span<Chunk* const> to =
-        mappable ? std::span<Chunk* const>(block.host_chunks()) : std::span<Chunk* const>{};
+        map_now ? std::span<Chunk* const>(block.host_chunks()) : std::span<Chunk* const>{};
     switch (parts_.remapper->change(block.base, block.device_chunks(), to)) {
         case RemapResult::Done:
             break;
@@ -367,8 +364,33 @@ SwapEngine::Next SwapEngine::after_guard(Job& job) noexcept {
     parts_.device_pool->give_back(block.device_chunks());
     block.device.fill(nullptr);
     block.reset_uses();
+    leaving_bytes_ -= block.bytes();
+    job.left = true;
+    if (!job.careful && parts_.host_pool->kind() == HandlePool::Kind::Host) {
+        job.stage = Stage::EvictMap;
+        return Next::Wait;
+    }
     block.cell.end_remap(Residency::Host);
     return Next::Done;
+}
+
+bool SwapEngine::map_one() noexcept {
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+        Job& job = jobs_[i];
+        if (job.stage != Stage::EvictMap) continue;
+        Block& block = *job.block;
+        bool mapped = false;
+        for (int tries = 0; tries < 3 && !mapped; ++tries)
+            mapped = parts_.remapper->map(block.base, block.host_chunks()).has_value();
+        if (mapped)
+            block.cell.end_remap(Residency::Host);
+        else
+            lose("a host copy could not be mapped");
+        finish(job);
+        jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+        return true;
+    }
+    return false;
 }
 
 SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
@@ -456,6 +478,7 @@ SwapEngine::Next SwapEngine::advance(Job& job) noexcept {
         if (!parts_.gate->quiet(*parts_.streams)) return Next::Wait;
         return job.is_evict ? begin_evict_work(job) : begin_fetch_work(job);
     }
+    if (job.stage == Stage::EvictMap) return Next::Wait;
     bool failed = false;
     if (!event_done(job, &failed)) {
         if (!failed) return Next::Wait;
@@ -485,7 +508,7 @@ void SwapEngine::finish(Job& job) noexcept {
         parts_.device_pool->give_back(std::span<Chunk* const>(job.chunks.data(), block.run.count));
     if (job.is_evict) {
         --evictions_;
-        leaving_bytes_ -= block.bytes();
+        if (!job.left) leaving_bytes_ -= block.bytes();
     }
     if (job.careful) parts_.gate->open();
     block.busy.store(false);
@@ -522,7 +545,7 @@ bool SwapEngine::take_guard_hit() noexcept { return std::exchange(guard_hit_, fa
 void SwapEngine::log_move(MoveKind kind, const Job& job) noexcept {
     if (!parts_.log) return;
     parts_.log->move(kind, job.block->id.load(), job.block->bytes(), job.after_serial, job.start_ns,
-                     host_now_ns());
+                     now_ns());
 }
 
 void SwapEngine::lose(const char* what) noexcept {

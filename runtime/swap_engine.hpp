@@ -105,6 +105,9 @@ class SwapEngine {
 
     /// Polls what is under way. True if anything changed.
     bool step() noexcept;
+    /// Maps the host copy of one block that has left. False if there is none. To be called once
+    /// others that could go on have been served.
+    bool map_one() noexcept;
     std::size_t jobs() const noexcept { return jobs_.size(); }
     std::size_t evictions() const noexcept { return evictions_; }
     /// Device memory that evictions under way will free.
@@ -124,6 +127,7 @@ class SwapEngine {
         EvictDigest,  ///< compares with the record
         EvictCopy,
         EvictGuard,  ///< after the remap, the second digest
+        EvictMap,    ///< unmapped, its memory given away: until the host copy is mapped there
         FetchQuiet,
         FetchCopy,
         Drain  ///< cancelled or failed: until what was submitted is done
@@ -135,6 +139,7 @@ class SwapEngine {
         bool is_evict = false;
         bool careful = false;
         bool copied = false;             ///< a copy was submitted
+        bool left = false;               ///< its device memory is free
         bool event_set = false;          ///< `event` covers what was submitted
         CUstream last_stream = nullptr;  ///< of the last work submitted
         std::uint8_t failures = 0;

@@ -154,6 +154,7 @@ void Worker::run(CUcontext) {
             changed |= serve_fetches();
             changed |= make_room();
         }
+        changed |= swap_.map_one();
         if (changed) note_progress();
         if (swap_.lost()) {
             // Nobody may wait for what will not come.
@@ -217,8 +218,8 @@ bool Worker::serve_demands() {
         Block& block = parts_.blocks->block(demand.block);
         const ResidencyWord word = block.cell.load();
         if (block.id.load() != demand.id || word.state() == Residency::Free) return true;
+        if (word.remapping() || word.state() == Residency::Coming) return false;
         if (word.state() == Residency::Resident || word.state() == Residency::Leaving) return true;
-        if (word.state() == Residency::Coming || word.remapping()) return false;
         if (block.wanted.load() == 0) return true;  // nobody waits any more
         if (host_.capturing()) {
             refuse(demand);
@@ -287,6 +288,7 @@ bool Worker::serve_fetches() {
             continue;
         }
         const ResidencyWord word = block->cell.load();
+        if (word.remapping()) break;
         if (word.state() == Residency::Leaving) {
             // Still on its way out: it was to be gone by now. Pinning would cancel; so does this.
             if (block->cell.cancel(Residency::Leaving, word.generation(), Residency::Resident))
