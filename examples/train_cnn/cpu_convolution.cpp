@@ -46,87 +46,98 @@ TRAIN_CNN_INLINE typename RowOf<Side>::Type load_row(const float* from) {
 }
 
 /// Output channels k to k + kBlock - 1 of one image.
-template <int Side, int kBlock>
+template <int Side, int Filter, int kBlock>
 TRAIN_CNN_INLINE void convolve_block(const Planes& input, const float* weights, Planes& output,
                                      int image, int k) {
     using Row = typename RowOf<Side>::Type;
-    const int pitch = Side + 2;
+    constexpr int kBorder = Filter / 2;
+    constexpr int kPitch = Side + 2 * kBorder;
+    constexpr int kTaps = Filter * Filter;
     for (int y = 0; y < Side; ++y) {
         Row sums[kBlock] = {};
         for (int c = 0; c < input.channels; ++c) {
-            const float* center = input.plane(c, image) + y * pitch;
-            for (int tap = 0; tap < 9; ++tap) {
-                const Row row = load_row<Side>(center + (tap / 3 - 1) * pitch + tap % 3 - 1);
+            const float* first = input.plane(c, image) + (y - kBorder) * kPitch - kBorder;
+            for (int tap = 0; tap < kTaps; ++tap) {
+                const Row row = load_row<Side>(first + tap / Filter * kPitch + tap % Filter);
                 for (int i = 0; i < kBlock; ++i) {
-                    sums[i] += row * weights[((k + i) * input.channels + c) * 9 + tap];
+                    sums[i] += row * weights[((k + i) * input.channels + c) * kTaps + tap];
                 }
             }
         }
         for (int i = 0; i < kBlock; ++i) {
-            std::memcpy(output.plane(k + i, image) + y * pitch, &sums[i], sizeof(Row));
+            std::memcpy(output.plane(k + i, image) + y * kPitch, &sums[i], sizeof(Row));
         }
     }
 }
 
-template <int Side>
+template <int Side, int Filter>
 TRAIN_CNN_INLINE void convolve_image(const Planes& input, const float* weights, Planes& output,
                                      int image) {
     constexpr int kBlock = 4;
     int k = 0;
     for (; k + kBlock <= output.channels; k += kBlock) {
-        convolve_block<Side, kBlock>(input, weights, output, image, k);
+        convolve_block<Side, Filter, kBlock>(input, weights, output, image, k);
     }
     for (; k < output.channels; ++k) {
-        convolve_block<Side, 1>(input, weights, output, image, k);
+        convolve_block<Side, Filter, 1>(input, weights, output, image, k);
     }
 }
 
 TRAIN_CNN_CLONES void convolve_8(const Planes& input, const float* weights, Planes& output,
                                  int image) {
-    convolve_image<8>(input, weights, output, image);
+    input.border == 1 ? convolve_image<8, 3>(input, weights, output, image)
+                      : convolve_image<8, 5>(input, weights, output, image);
 }
 
 TRAIN_CNN_CLONES void convolve_4(const Planes& input, const float* weights, Planes& output,
                                  int image) {
-    convolve_image<4>(input, weights, output, image);
+    input.border == 1 ? convolve_image<4, 3>(input, weights, output, image)
+                      : convolve_image<4, 5>(input, weights, output, image);
 }
 
-/// All output channels' gradients of input channel c.
-template <int Side>
+/// All output channels' gradients of input channel c. By rows of taps: their sums fit the
+/// registers.
+template <int Side, int Filter>
 TRAIN_CNN_INLINE void weight_gradient_channel(const Planes& input, const Planes& output_gradient,
                                               float* gradient, int c) {
     using Row = typename RowOf<Side>::Type;
-    const int pitch = Side + 2;
+    constexpr int kBorder = Filter / 2;
+    constexpr int kPitch = Side + 2 * kBorder;
     for (int k = 0; k < output_gradient.channels; ++k) {
-        Row sums[9] = {};
-        for (int image = 0; image < input.images; ++image) {
-            const float* in = input.plane(c, image);
-            const float* out = output_gradient.plane(k, image);
-            for (int y = 0; y < Side; ++y) {
-                const Row row = load_row<Side>(out + y * pitch);
-                for (int tap = 0; tap < 9; ++tap) {
-                    sums[tap] += row * load_row<Side>(in + (y + tap / 3 - 1) * pitch + tap % 3 - 1);
+        float* taps = gradient + (k * input.channels + c) * Filter * Filter;
+        for (int dy = 0; dy < Filter; ++dy) {
+            Row sums[Filter] = {};
+            for (int image = 0; image < input.images; ++image) {
+                const float* in = input.plane(c, image) + (dy - kBorder) * kPitch - kBorder;
+                const float* out = output_gradient.plane(k, image);
+                for (int y = 0; y < Side; ++y) {
+                    const Row row = load_row<Side>(out + y * kPitch);
+                    for (int dx = 0; dx < Filter; ++dx) {
+                        sums[dx] += row * load_row<Side>(in + y * kPitch + dx);
+                    }
                 }
             }
-        }
-        for (int tap = 0; tap < 9; ++tap) {
-            float sum = 0;
-            for (int x = 0; x < Side; ++x) {
-                sum += sums[tap][x];
+            for (int dx = 0; dx < Filter; ++dx) {
+                float sum = 0;
+                for (int x = 0; x < Side; ++x) {
+                    sum += sums[dx][x];
+                }
+                taps[dy * Filter + dx] = sum;
             }
-            gradient[(k * input.channels + c) * 9 + tap] = sum;
         }
     }
 }
 
 TRAIN_CNN_CLONES void weight_gradient_8(const Planes& input, const Planes& output_gradient,
                                         float* gradient, int c) {
-    weight_gradient_channel<8>(input, output_gradient, gradient, c);
+    input.border == 1 ? weight_gradient_channel<8, 3>(input, output_gradient, gradient, c)
+                      : weight_gradient_channel<8, 5>(input, output_gradient, gradient, c);
 }
 
 TRAIN_CNN_CLONES void weight_gradient_4(const Planes& input, const Planes& output_gradient,
                                         float* gradient, int c) {
-    weight_gradient_channel<4>(input, output_gradient, gradient, c);
+    input.border == 1 ? weight_gradient_channel<4, 3>(input, output_gradient, gradient, c)
+                      : weight_gradient_channel<4, 5>(input, output_gradient, gradient, c);
 }
 
 }  // namespace

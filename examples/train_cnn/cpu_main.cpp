@@ -24,7 +24,7 @@ std::vector<float> from_taps_first(const Convolution& layer, const std::vector<f
     std::vector<float> moved(weights.size());
     const std::size_t pairs = static_cast<std::size_t>(layer.outputs) * layer.inputs;
     for (std::size_t i = 0; i < weights.size(); ++i) {
-        moved[i % pairs * kTaps + i / pairs] = weights[i];
+        moved[i % pairs * layer.taps() + i / pairs] = weights[i];
     }
     return moved;
 }
@@ -33,19 +33,20 @@ std::vector<float> to_taps_first(const Convolution& layer, const std::vector<flo
     std::vector<float> moved(weights.size());
     const std::size_t pairs = static_cast<std::size_t>(layer.outputs) * layer.inputs;
     for (std::size_t i = 0; i < weights.size(); ++i) {
-        moved[i] = weights[i % pairs * kTaps + i / pairs];
+        moved[i] = weights[i % pairs * layer.taps() + i / pairs];
     }
     return moved;
 }
 
 /// What a convolution with these gives is the gradient that goes back through one with `weights`.
 std::vector<float> backward_weights(const Convolution& layer, const std::vector<float>& weights) {
+    const int taps = layer.taps();
     std::vector<float> moved(weights.size());
     for (int k = 0; k < layer.outputs; ++k) {
         for (int c = 0; c < layer.inputs; ++c) {
-            for (int tap = 0; tap < kTaps; ++tap) {
-                moved[(c * layer.outputs + k) * kTaps + kTaps - 1 - tap] =
-                    weights[(k * layer.inputs + c) * kTaps + tap];
+            for (int tap = 0; tap < taps; ++tap) {
+                moved[(c * layer.outputs + k) * taps + taps - 1 - tap] =
+                    weights[(k * layer.inputs + c) * taps + tap];
             }
         }
     }
@@ -138,9 +139,9 @@ class Trainer {
 
     void forward(const Digits& digits, const std::vector<int>& batch) {
         const int images = static_cast<int>(batch.size());
-        activations_.assign(1, Planes(1, images, kSide));
+        activations_.assign(1, Planes(1, images, kSide, options_.filter / 2));
         for_each_pixel(activations_[0], [&](int, int n, int at) {
-            const int pitch = kSide + 2;
+            const int pitch = activations_[0].pitch();
             activations_[0].plane(0, n)[at] =
                 digits.image(batch[n])[at / pitch * kSide + at % pitch];
         });
@@ -149,7 +150,7 @@ class Trainer {
                 pool();
             }
             const Convolution& layer = network_.convolutions[i];
-            Planes output(layer.outputs, images, layer.side);
+            Planes output(layer.outputs, images, layer.side, layer.border());
             convolve(activations_.back(), weights_.convolution[i], output);
             if (layer.adds_input()) {
                 add(output, activations_.back());
@@ -171,7 +172,7 @@ class Trainer {
 
     void pool() {
         const Planes& input = activations_.back();
-        Planes output(input.channels, input.images, input.side / 2);
+        Planes output(input.channels, input.images, input.side / 2, input.border);
         for_each_pixel(output, [&](int c, int n, int at) {
             const int y = at / output.pitch();
             const int x = at % output.pitch();
@@ -187,7 +188,7 @@ class Trainer {
         const int features = network_.features();
         classifier_gradient_.assign(weights_.classifier.size(), 0);
         classifier_bias_gradient_.assign(kClasses, 0);
-        gradient_ = Planes(last.channels, last.images, last.side);
+        gradient_ = Planes(last.channels, last.images, last.side, last.border);
         double loss = 0;
         right_ = 0;
         for (int n = 0; n < last.images; ++n) {
@@ -238,7 +239,7 @@ class Trainer {
             std::vector<float> weight_slopes(layer.weight_count());
             weight_gradient(input, gradient_, weight_slopes);
             if (i > 0) {
-                Planes input_gradient(input.channels, input.images, input.side);
+                Planes input_gradient(input.channels, input.images, input.side, input.border);
                 convolve(gradient_, backward_weights(layer, weights_.convolution[i]),
                          input_gradient);
                 if (layer.adds_input()) {
@@ -257,7 +258,7 @@ class Trainer {
     void unpool() {
         activations_.pop_back();
         const Planes& input = activations_.back();
-        Planes input_gradient(input.channels, input.images, input.side);
+        Planes input_gradient(input.channels, input.images, input.side, input.border);
         for_each_pixel(gradient_, [&](int c, int n, int at) {
             const int y = at / gradient_.pitch();
             const int x = at % gradient_.pitch();

@@ -226,7 +226,9 @@ __global__ void fill_kernel(int count, float* values, float value) {
     }
 }
 
-Layout pooled(const Layout& input) { return {input.channels, input.images, input.side / 2}; }
+Layout pooled(const Layout& input) {
+    return {input.channels, input.images, input.side / 2, input.border};
+}
 
 }  // namespace
 

@@ -4,13 +4,13 @@
 // How images lie on the device, and the kernels for what cuBLAS does not do.
 //
 // A tensor is one row of floats per channel. In a row the images follow each other, each of them
-// `side` + 1 rows of `side` + 1 pixels whose last row and last column are zero: they are the border
-// of this image and of the next.
+// `side` + `border` rows of `side` + `border` pixels whose last rows and columns are zero: they are
+// the border of this image and of the next, as wide as a filter looks past a pixel.
 //
 //     | lead zeros | image 0 | image 1 | ... | zeros up to the stride |
 //
-// So a shift by a tap of a 3 x 3 convolution is a shift of the whole row, and a convolution is nine
-// products of matrices that read the same memory from nine places.
+// So a shift by a tap of a filter is a shift of the whole row, and a convolution is, for each tap,
+// a product of matrices: all read the same memory, each from another place.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,23 +24,28 @@ struct Layout {
     int channels;
     int images;
     int side;
+    /// Filters have 2 * border + 1 taps to a side.
+    int border;
 
-    static constexpr int kLead = 16;
+    static constexpr int kLead = 32;
 
-    __host__ __device__ int pitch() const { return side + 1; }
+    __host__ __device__ int pitch() const { return side + border; }
     __host__ __device__ int image_floats() const { return pitch() * pitch(); }
     /// Floats of all images of a channel: the columns that products work on.
     __host__ __device__ int columns() const { return images * image_floats(); }
-    /// From one channel to the next: room for the shift by one row and one pixel to both sides, in
+    /// From one channel to the next: room for the shift by the farthest tap to both sides, in
     /// multiples of 128 bytes.
     __host__ __device__ int stride() const {
-        return (kLead + columns() + pitch() + 1 + 31) / 32 * 32;
+        return (kLead + columns() + border * (pitch() + 1) + 31) / 32 * 32;
     }
     std::size_t bytes() const {
         return static_cast<std::size_t>(channels) * stride() * sizeof(float);
     }
-    /// How far a tap (0 to 8) looks from the pixel it is for.
-    int shift(int tap) const { return (tap / 3 - 1) * pitch() + tap % 3 - 1; }
+    /// How far a tap looks from the pixel it is for.
+    int shift(int tap) const {
+        const int filter = 2 * border + 1;
+        return (tap / filter - border) * pitch() + tap % filter - border;
+    }
 };
 
 /// Everything below is ordered on the legacy default stream.

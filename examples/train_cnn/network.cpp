@@ -34,7 +34,8 @@ Network make_network(const Options& options) {
     Network network{{}, options.layers - 2};
     for (int i = 0; i < options.layers; ++i) {
         const int side = i < network.pooled_before ? kSide : kSide / 2;
-        network.convolutions.push_back({i == 0 ? 1 : options.channels, options.channels, side});
+        network.convolutions.push_back(
+            {i == 0 ? 1 : options.channels, options.channels, side, options.filter});
     }
     return network;
 }
@@ -44,7 +45,7 @@ Weights first_weights(const Network& network, std::uint64_t seed) {
     Weights weights;
     for (const Convolution& layer : network.convolutions) {
         weights.convolution.push_back(
-            random_weights(layer.weight_count(), kTaps * layer.inputs,
+            random_weights(layer.weight_count(), layer.taps() * layer.inputs,
                            layer.inputs == 1 ? 2.0 : 2.0 / network.convolutions.size(), state));
         weights.bias.emplace_back(layer.outputs, 0.0f);
     }

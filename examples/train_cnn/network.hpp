@@ -9,16 +9,19 @@
 
 namespace train_cnn {
 
-constexpr int kTaps = 9;
-
-/// A 3 x 3 convolution of `inputs` to `outputs` channels over images of `side` x `side` pixels,
-/// with bias and ReLU. Weights lie as [tap][output][input], the taps row by row.
+/// A convolution of `inputs` to `outputs` channels over images of `side` x `side` pixels
+/// with filters of `filter` x `filter` taps, with bias and ReLU. Weights lie as
+/// [tap][output][input], the taps row by row.
 struct Convolution {
     int inputs;
     int outputs;
     int side;
+    int filter;
+    int taps() const { return filter * filter; }
+    /// Zeros that the filters see around an image.
+    int border() const { return filter / 2; }
     bool adds_input() const { return inputs == outputs; }
-    int weight_count() const { return kTaps * inputs * outputs; }
+    int weight_count() const { return taps() * inputs * outputs; }
 };
 
 /// The network: `convolutions`, with a 2 x 2 maximum pooling before number `pooled_before`; then

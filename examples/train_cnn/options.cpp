@@ -11,10 +11,11 @@ namespace {
 
 constexpr const char* kHelp =
     "Trains a convolutional network on 8 x 8 images of hand-written digits.\n"
-    "  --batch N         images a step (150)\n"
-    "  --iterations N    steps (12)\n"
+    "  --batch N         images a step (240)\n"
+    "  --iterations N    steps (10)\n"
     "  --channels N      channels of every convolution, a multiple of 4 (128)\n"
-    "  --layers N        convolutions, at least 3; the last two come after the pooling (14)\n"
+    "  --layers N        convolutions, at least 3; the last two come after the pooling (8)\n"
+    "  --filter 3|5      side of every convolution's filters (5)\n"
     "  --seed N          of the first weights and of the order of the images (1)\n"
     "  --lr X            learning rate (0.001)\n"
     "  --momentum X      (0.9)\n"
@@ -54,6 +55,9 @@ bool set_option(Options& options, const char* name, const char* text) {
     }
     if (std::strcmp(name, "--layers") == 0) {
         return number(options.layers, 3, 1 << 10);
+    }
+    if (std::strcmp(name, "--filter") == 0) {
+        return number(options.filter, 3, 5) && options.filter != 4;
     }
     if (std::strcmp(name, "--seed") == 0) {
         const bool valid = parse_int(text, 0, 1LL << 62, value);

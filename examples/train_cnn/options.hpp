@@ -9,11 +9,13 @@ namespace train_cnn {
 
 /// What the command line says; printed by --help. The defaults are what scripts/demo runs.
 struct Options {
-    int batch = 150;
-    int iterations = 12;
+    int batch = 240;
+    int iterations = 10;
     int channels = 128;
     /// Convolutions; the last two come after the pooling.
-    int layers = 14;
+    int layers = 8;
+    /// Side of the filters, 3 or 5.
+    int filter = 5;
     std::uint64_t seed = 1;
     float lr = 0.001f;
     float momentum = 0.9f;

@@ -65,14 +65,14 @@ Trainer::Trainer(const Options& options) : options_(options), network_(make_netw
     bias_gradient_ = floats(std::max(options.channels, kClasses));
 
     const Layout full = output_layout(0);
-    const Layout half{full.channels, full.images, kSide / 2};
+    const Layout half = pooled_layout();
     masks_[0] = on_device(mask_of(full));
     masks_[1] = on_device(mask_of(half));
     ones_ = floats(full.columns());
     fill(full.columns(), ones_.floats(), 1.0f);
 
     const std::size_t features = network_.features();
-    images_ = DeviceBuffer(Layout{1, options.batch, kSide}.bytes());
+    images_ = DeviceBuffer(image_layout().bytes());
     features_ = floats(features * options.batch);
     logits_ = floats(static_cast<std::size_t>(kClasses) * options.batch);
     labels_ = floats(options.batch);
@@ -109,7 +109,16 @@ Trainer::Learned Trainer::upload(const std::vector<float>& weights,
 
 Layout Trainer::output_layout(int layer) const {
     const Convolution& convolution = network_.convolutions[layer];
-    return {convolution.outputs, options_.batch, convolution.side};
+    return {convolution.outputs, options_.batch, convolution.side, convolution.border()};
+}
+
+Layout Trainer::image_layout() const {
+    return {1, options_.batch, kSide, network_.convolutions[0].border()};
+}
+
+Layout Trainer::pooled_layout() const {
+    const Layout input = output_layout(network_.pooled_before - 1);
+    return {input.channels, input.images, input.side / 2, input.border};
 }
 
 void Trainer::step(const Digits& digits, const std::vector<int>& batch) {
@@ -136,7 +145,7 @@ void Trainer::forward(const Digits& digits, const std::vector<int>& batch) {
     for (int i = 0; i < static_cast<int>(outputs_.size()); ++i) {
         if (i == network_.pooled_before) {
             const Layout input = output_layout(i - 1);
-            pooled_.ensure(Layout{input.channels, input.images, input.side / 2}.bytes());
+            pooled_.ensure(pooled_layout().bytes());
             pool(input, outputs_[i - 1].floats(), pooled_.floats());
         }
         convolve(i);
@@ -145,7 +154,7 @@ void Trainer::forward(const Digits& digits, const std::vector<int>& batch) {
 }
 
 void Trainer::load(const Digits& digits, const std::vector<int>& batch) {
-    const Layout layout{1, options_.batch, kSide};
+    const Layout layout = image_layout();
     std::vector<float> rows(layout.stride());
     std::vector<std::int32_t> labels(batch.size());
     for (std::size_t n = 0; n < batch.size(); ++n) {
@@ -173,7 +182,7 @@ void Trainer::convolve(int layer) {
     outputs_[layer].ensure(out.bytes());
     float* output = outputs_[layer].floats();
     const float* weights = convolutions_[layer].weights.floats();
-    for (int tap = 0; tap < kTaps; ++tap) {
+    for (int tap = 0; tap < convolution.taps(); ++tap) {
         TRAIN_CNN_CHECK(cublasSgemm(
             blas_, CUBLAS_OP_N, CUBLAS_OP_N, out.columns(), convolution.outputs, convolution.inputs,
             &kOne, input + Layout::kLead + out.shift(tap), out.stride(),
@@ -227,7 +236,7 @@ void Trainer::backward_convolution(int layer) {
                                                            : outputs_[layer - 1].floats();
     Learned& learned = convolutions_[layer];
     const int tap_weights = convolution.outputs * convolution.inputs;
-    for (int tap = 0; tap < kTaps; ++tap) {
+    for (int tap = 0; tap < convolution.taps(); ++tap) {
         TRAIN_CNN_CHECK(
             cublasSgemm(blas_, CUBLAS_OP_T, CUBLAS_OP_N, convolution.inputs, convolution.outputs,
                         layout.columns(), &kOne, input + Layout::kLead + layout.shift(tap),
@@ -244,7 +253,7 @@ void Trainer::backward_convolution(int layer) {
             TRAIN_CNN_CHECK(cublasScopy(blas_, layout.channels * layout.stride(), gradient, 1,
                                         next.floats(), 1));
         }
-        for (int tap = 0; tap < kTaps; ++tap) {
+        for (int tap = 0; tap < convolution.taps(); ++tap) {
             const bool first = tap == 0 && !convolution.adds_input();
             TRAIN_CNN_CHECK(cublasSgemm(
                 blas_, CUBLAS_OP_N, CUBLAS_OP_T, layout.columns(), convolution.inputs,

@@ -51,7 +51,9 @@ class Trainer {
     };
 
     Learned upload(const std::vector<float>& weights, const std::vector<float>& bias) const;
+    Layout image_layout() const;
     Layout output_layout(int layer) const;
+    Layout pooled_layout() const;
     void forward(const Digits& digits, const std::vector<int>& batch);
     void load(const Digits& digits, const std::vector<int>& batch);
     void convolve(int layer);
