@@ -103,7 +103,8 @@ Status AddressSpace::grow(std::uint64_t bytes) noexcept {
     regions_[index] = {base, want, static_cast<std::atomic<PageTag>*>(pages)};
     region_count_.store(index + 1, std::memory_order_release);
     const std::uint64_t low = index == 0 ? base : std::min<std::uint64_t>(this->low(), base);
-    const std::uint64_t high = index == 0 ? base + want : std::max<std::uint64_t>(this->high(), base + want);
+    const std::uint64_t high =
+        index == 0 ? base + want : std::max<std::uint64_t>(this->high(), base + want);
     // In this order a reader between the two stores sees at least what it saw before; too much is
     // harmless, since the regions decide.
     span_.store(high - low, std::memory_order_relaxed);

@@ -87,7 +87,11 @@ std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config,
     }
     std::unique_ptr<Device> device(
         new Device(driver, config, log, ordinal, context, sizes, kind, numa_node));
-    if (Status started = device->worker_->start(context); !started) {
+    // Some virtual GPUs claim the attribute and refuse the calls. The chunk is the first of the
+    // pool.
+    Status started = device->device_pool_.probe();
+    if (started) started = device->worker_->start(context);
+    if (!started) {
         LIBSWAP_LOG(Warning, "device {} is not swapped: {} failed ({}); passing through", ordinal,
                     started.error().what, error_name(started.error().code));
         return nullptr;

@@ -83,7 +83,8 @@ bool Device::wait_for_memory(ChunkClass size_class, std::span<Chunk*> out) {
     for (;;) {
         if (device_pool_.take_or_grow(size_class, out)) return true;
         if (reclaim_cached()) continue;
-        if (!worker_->running() || worker_->lost() || capturing() || now_ns() > deadline)
+        if (!worker_->running() || worker_->lost() || worker_->gave_up() || capturing() ||
+            now_ns() > deadline)
             return false;
         const std::uint32_t seen = worker_->progress();
         worker_->want_memory(size_class, static_cast<std::uint32_t>(out.size()));

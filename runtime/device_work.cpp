@@ -258,7 +258,14 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
     for (;;) {
         if (!op.blocks.empty() && !acquire(op, step.serial)) {
             // Section 9 of the design: data could be lost, so the program is told.
-            return lost() ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_OUT_OF_MEMORY;
+            if (lost()) return CUDA_ERROR_UNKNOWN;
+            std::uint64_t bytes = 0;
+            for (const BlockIndex block : op.blocks) bytes += blocks_.block(block).bytes();
+            LIBSWAP_LOG(
+                Warning,
+                "an operation needs {} MiB at once and {} MiB could not be had, out of memory",
+                bytes >> 20, budget_bytes_ >> 20);
+            return CUDA_ERROR_OUT_OF_MEMORY;
         }
         if (!gated) break;
         entered = gate_.enter();

@@ -23,7 +23,7 @@ ChunkClass largest_class(std::uint64_t budget_bytes) noexcept {
 }
 
 std::uint64_t largest_block_bytes(std::uint64_t budget_bytes) noexcept {
-    return std::min(budget_bytes / 10, kChunkBytes.back());
+    return std::min(budget_bytes / 15, kChunkBytes.back());
 }
 
 void split_into_runs(std::uint64_t bytes, ChunkClass largest, std::uint64_t block_bytes,
@@ -88,6 +88,12 @@ bool HandlePool::take_or_grow(ChunkClass size_class, std::span<Chunk*> out) noex
         if (!made || *made == 0) return take(size_class, out);
     }
     return false;
+}
+
+Status HandlePool::probe() noexcept {
+    const auto made = grow(0, 1);
+    if (made) return {};
+    return tl::unexpected<Error>(made.error());
 }
 
 bool HandlePool::reserve_growth(ChunkClass size_class) noexcept {
@@ -163,6 +169,7 @@ Result<std::uint32_t> HandlePool::grow_mapped(ChunkClass size_class, std::uint32
     }
     for (std::uint32_t i = created; i < reserved; ++i) cancel_growth(size_class);
     for (std::uint32_t i = 0; i < created; ++i) add(&made[i]);
+    refused_.store(created < reserved);
     if (created == 0) return tl::unexpected<Error>(status.error());
     return created;
 }
@@ -281,7 +288,7 @@ std::uint64_t HandlePool::available_bytes() noexcept {
     std::uint64_t bytes = free_bytes();
     const std::uint64_t existing = existing_bytes();
     const std::uint64_t limit = limit_bytes_.load();
-    if (limit > existing) bytes += limit - existing;
+    if (limit > existing && !refused_.load()) bytes += limit - existing;
     return bytes;
 }
 

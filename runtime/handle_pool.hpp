@@ -84,6 +84,9 @@ class HandlePool {
     /// be made, if none was.
     Result<std::uint32_t> grow(ChunkClass size_class, std::uint32_t count) noexcept;
 
+    /// Whether the driver gives memory at all: makes one chunk of the smallest class.
+    Status probe() noexcept;
+
     /// take(), growing where needed.
     bool take_or_grow(ChunkClass size_class, std::span<Chunk*> out) noexcept;
 
@@ -95,7 +98,8 @@ class HandlePool {
     std::uint64_t existing_bytes() noexcept;
     std::uint64_t free_bytes() noexcept;
     std::uint32_t free_count(ChunkClass size_class) noexcept;
-    /// Bytes that could be taken: free, or not yet created.
+    /// Bytes that could be taken: free, or not yet created. What the driver does not give, within
+    /// the limit or not, is not counted while it refuses.
     std::uint64_t available_bytes() noexcept;
 
     Kind kind() const noexcept { return settings_.kind; }
@@ -115,6 +119,7 @@ class HandlePool {
     const Driver& driver_;
     const Settings settings_;
     std::atomic<std::uint64_t> limit_bytes_;
+    std::atomic<bool> refused_{false};  ///< the last chunk could not be made
     AddressSpace aliases_;
 
     RankedMutex<LockRank::HandlePool> mutex_;

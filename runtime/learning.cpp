@@ -25,12 +25,13 @@ constexpr std::size_t kShortestIteration = 8;
 /// From the end of an operation until the worker acts on it.
 constexpr double kReactionUs = 10;
 
-/// A block's remap, either way: cuMemUnmap, a cuMemMap per chunk and cuMemSetAccess, on an A100:
-/// line through the 2 MiB and 64 MiB figures of ovg-project/kvcached (bench_vmm, bench_layout).
+/// Line through the 2 MiB and 64 MiB figures of ovg-project/kvcached on an A100 (bench_vmm,
+/// bench_layout). A fetch swaps the mapping: cuMemUnmap, a cuMemMap per chunk, cuMemSetAccess. What
+/// leaves only has to be unmapped before its memory is somebody else's.
 constexpr cost::RemapModel kRemap{.map_us_per_gib = 6110,
-                                  .unmap_us_per_gib = 6110,
+                                  .unmap_us_per_gib = 1330,
                                   .map_us_per_chunk = 54,
-                                  .unmap_us_per_chunk = 54};
+                                  .unmap_us_per_chunk = 23};
 
 }  // namespace
 

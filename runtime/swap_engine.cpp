@@ -18,6 +18,8 @@ constexpr std::uint8_t kMaxEventFailures = 50;
 /// then.
 constexpr std::uint32_t kDirtyBlockEvictions = 3;
 constexpr std::uint32_t kDirtyRetry = 16;
+/// After this many moves in a row that the driver refused, no more are tried.
+constexpr std::uint32_t kMaxFailedMoves = 64;
 
 }  // namespace
 
@@ -99,9 +101,8 @@ SwapEngine::Job& SwapEngine::add_job(Block& block, bool is_evict, bool careful,
 
 SwapEngine::Start SwapEngine::evict(Block& block, bool careful,
                                     std::uint64_t after_serial) noexcept {
-    if (jobs_.size() == kMaxJobs || lost() || block.busy.load()) return Start::NotNow;
+    if (jobs_.size() == kMaxJobs || lost() || gave_up() || block.busy.load()) return Start::NotNow;
     if (block.for_good.load() || block.cell.load().pins() != 0) return Start::NotNow;
-    if (careful && !digester_.ready()) return Start::NotNow;
     block.busy.store(true);
     // Freed before it was busy: its chunks are somebody else's. Freed from here on: that waits for
     // us.
@@ -132,6 +133,7 @@ SwapEngine::Start SwapEngine::evict(Block& block, bool careful,
 
 SwapEngine::Start SwapEngine::fetch(Block& block, bool careful,
                                     std::uint64_t after_serial) noexcept {
+    if (gave_up()) return Start::Failed;
     if (jobs_.size() == kMaxJobs || lost() || block.busy.load()) return Start::NotNow;
     const ResidencyWord word = block.cell.load();
     if (word.state() != Residency::Host || word.pins() != 0) return Start::NotNow;
@@ -251,7 +253,8 @@ bool SwapEngine::still_mine(const Job& job) const noexcept {
 SwapEngine::Next SwapEngine::begin_evict_work(Job& job) noexcept {
     Block& block = *job.block;
     job.event_set = false;
-    const bool digest_first = job.careful || block.record_valid.load();
+    // Without digests the closed gate has to do.
+    const bool digest_first = digester_.ready() && (job.careful || block.record_valid.load());
     job.last_stream = digest_first ? check_out_ : out_;
     if (!order_after_users(block, job.last_stream)) return give_up(job);
     if (block.fresh.load() && !job.careful) {
@@ -312,13 +315,14 @@ SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {
             break;
         case RemapResult::Restored:
             Counters::add(parts_.counters->restored);
+            note_failure();
             block.cell.end_remap(Residency::Resident);
             return Next::Done;
         case RemapResult::Lost:
             lose("a mapping could not be put back");
             return Next::Done;  // the remap bit stays: whoever names the block is told
     }
-    if (job.careful) {
+    if (job.careful && digester_.ready()) {
         job.stage = Stage::EvictGuard;
         if (submit_digest(job, &job.second_slot, block.device_chunks(), check_out_)) {
             (void)set_event(job, check_out_);
@@ -345,7 +349,7 @@ SwapEngine::Next SwapEngine::map_back(Job& job) noexcept {
 
 SwapEngine::Next SwapEngine::after_guard(Job& job) noexcept {
     Block& block = *job.block;
-    if (job.careful) {
+    if (job.stage == Stage::EvictGuard) {
         Counters::add(parts_.counters->guards);
         if (!(job.first == digester_.result(job.second_slot))) {
             Counters::add(parts_.counters->guard_hits);
@@ -360,6 +364,7 @@ SwapEngine::Next SwapEngine::after_guard(Job& job) noexcept {
         Counters::add(parts_.counters->bytes_clean, block.bytes());
     }
     Counters::add(parts_.counters->evictions);
+    failed_moves_ = 0;
     log_move(job.copied ? MoveKind::EvictCopied : MoveKind::EvictClean, job);
     parts_.device_pool->give_back(block.device_chunks());
     block.device.fill(nullptr);
@@ -442,6 +447,7 @@ SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
             break;
         case RemapResult::Restored:
             Counters::add(parts_.counters->restored);
+            note_failure();
             block.cell.end_remap(Residency::Host);
             return Next::Done;
         case RemapResult::Lost:
@@ -456,6 +462,7 @@ SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
     }
     if (job.copied) Counters::add(parts_.counters->bytes_in, block.bytes());
     Counters::add(parts_.counters->fetches);
+    failed_moves_ = 0;
     log_move(MoveKind::Fetch, job);
     block.reset_uses();
     block.cell.end_remap(Residency::Resident);
@@ -466,6 +473,7 @@ SwapEngine::Next SwapEngine::give_up(Job& job) noexcept {
     job.block->cell.cancel(job.is_evict ? Residency::Leaving : Residency::Coming, job.generation,
                            job.is_evict ? Residency::Resident : Residency::Host);
     Counters::add(parts_.counters->cancels);
+    note_failure();
     job.stage = Stage::Drain;
     // What was submitted before the failure still reads and writes the block's memory.
     job.event_set = false;
@@ -515,8 +523,19 @@ void SwapEngine::finish(Job& job) noexcept {
 }
 
 bool SwapEngine::step() noexcept {
+    // What an operation waits for goes first: each remap takes its time.
+    bool changed = advance_jobs(true);
+    changed |= advance_jobs(false);
+    return changed;
+}
+
+bool SwapEngine::advance_jobs(bool wanted) noexcept {
     bool changed = false;
     for (std::size_t i = 0; i < jobs_.size();) {
+        if ((jobs_[i].block->wanted.load(std::memory_order_relaxed) != 0) != wanted) {
+            ++i;
+            continue;
+        }
         const Stage before = jobs_[i].stage;
         const Next next = advance(jobs_[i]);
         if (next != Next::Done) {
@@ -546,6 +565,12 @@ void SwapEngine::log_move(MoveKind kind, const Job& job) noexcept {
     if (!parts_.log) return;
     parts_.log->move(kind, job.block->id.load(), job.block->bytes(), job.after_serial, job.start_ns,
                      now_ns());
+}
+
+void SwapEngine::note_failure() noexcept {
+    if (++failed_moves_ < kMaxFailedMoves || gave_up_.exchange(true)) return;
+    LIBSWAP_LOG(Warning, "the driver refused {} moves in a row; nothing moves from now on",
+                kMaxFailedMoves);
 }
 
 void SwapEngine::lose(const char* what) noexcept {

@@ -114,6 +114,8 @@ class SwapEngine {
     std::uint64_t leaving_bytes() const noexcept { return leaving_bytes_; }
     /// A remap could not be undone, or data may be lost. @thread any
     bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+    /// The driver refuses to move anything; all blocks stay in their certain places. @thread any
+    bool gave_up() const noexcept { return gave_up_.load(std::memory_order_relaxed); }
     /// The context is dead: jobs are given up where they stand. For context destruction.
     void abandon_all() noexcept;
     /// True once after a guard found a write that nobody had announced.
@@ -156,6 +158,7 @@ class SwapEngine {
     Job& add_job(Block& block, bool is_evict, bool careful, std::uint64_t after_serial) noexcept;
     bool order_after_users(Block& block, CUstream stream) noexcept;
     bool order_after(Use use, CUstream stream) noexcept;
+    bool advance_jobs(bool wanted) noexcept;
     Next advance(Job& job) noexcept;
     Next begin_evict_work(Job& job) noexcept;
     Next begin_fetch_work(Job& job) noexcept;
@@ -177,6 +180,7 @@ class SwapEngine {
     bool digest_is_worth_it(const Block& block) const noexcept;
     void verify_copy(Job& job) noexcept;
     void log_move(MoveKind kind, const Job& job) noexcept;
+    void note_failure() noexcept;
     void lose(const char* what) noexcept;
 
     Parts parts_;
@@ -192,6 +196,8 @@ class SwapEngine {
     std::size_t evictions_ = 0;
     std::uint64_t leaving_bytes_ = 0;
     bool guard_hit_ = false;
+    std::uint32_t failed_moves_ = 0;  ///< in a row
+    std::atomic<bool> gave_up_{false};
     std::atomic<bool> lost_{false};
 };
 

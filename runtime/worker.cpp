@@ -233,7 +233,7 @@ bool Worker::serve_demands() {
                 needed_bytes_ += block.bytes();
                 return false;
             case SwapEngine::Start::Failed:
-                if (++demand.failures < kMaxFetchFailures) return false;
+                if (!swap_.gave_up() && ++demand.failures < kMaxFetchFailures) return false;
                 refuse(demand);
                 return true;
             default:
@@ -348,8 +348,8 @@ bool Worker::may_leave(const Block& block) const noexcept {
 bool Worker::make_room() {
     if (needed_bytes_ == 0) return false;
     bool changed = false;
-    bool stuck = false;
-    while (swap_.jobs() < kMaxUnderWay &&
+    bool stuck = swap_.gave_up();
+    while (!stuck && swap_.jobs() < kMaxUnderWay &&
            parts_.device_pool->available_bytes() + swap_.leaving_bytes() < needed_bytes_) {
         if (host_.reclaim_cached()) {
             changed = true;

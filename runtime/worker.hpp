@@ -70,6 +70,7 @@ class Worker {
     void note_progress() noexcept;
 
     bool lost() const noexcept { return swap_.lost(); }
+    bool gave_up() const noexcept { return swap_.gave_up(); }
 
   private:
     struct Demand {
