@@ -17,7 +17,7 @@ constexpr const char* kHelp =
     "  --layers N        convolutions, at least 3; the last two come after the pooling (8)\n"
     "  --filter 3|5      side of every convolution's filters (5)\n"
     "  --seed N          of the first weights and of the order of the images (1)\n"
-    "  --lr X            learning rate (0.001)\n"
+    "  --lr X            learning rate (0.002)\n"
     "  --momentum X      (0.9)\n"
     "  --alloc once|iteration   when activations and their gradients are allocated (once)\n"
     "  --leave BYTES     train with that much device memory, having taken all else (0: take "

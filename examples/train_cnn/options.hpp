@@ -17,7 +17,7 @@ struct Options {
     /// Side of the filters, 3 or 5.
     int filter = 5;
     std::uint64_t seed = 1;
-    float lr = 0.001f;
+    float lr = 0.002f;
     float momentum = 0.9f;
     /// Activations and their gradients: allocated once, or when needed and freed when done with.
     bool alloc_each_iteration = false;
