@@ -32,7 +32,8 @@ struct HostThread {
     // When it was last seen by us: its simulated, real and processor time then.
     std::uint64_t base_local_ns = 0, base_real_ns = 0, base_cpu_ns = 0;
     std::uint64_t cpu_read_ns = 0;      ///< Real time at which base_cpu_ns was read.
-    std::uint64_t asleep_until_ns = 0;  ///< Real time until which it is taken to be asleep.
+    std::uint64_t asleep_until_ns = 0;  ///< Real time until which it is taken to be asleep,
+    std::uint64_t asleep_activity = 0;  ///< as long as the timeline's activity_ is this.
     struct Polled {
         std::shared_ptr<Op> op;
         /// Real time until which it may yet notice that this is done; 0 while it is not.

@@ -19,10 +19,11 @@ namespace simgpu {
 namespace {
 
 /// Real time that a sleeping poller is given to notice that what it polls is done.
-constexpr std::uint64_t kNoticeNs = 2'000'000;
+constexpr std::uint64_t kNoticeNs = 20'000'000;
 /// A thread's open questions are kept up to here, the oldest dropped first.
 constexpr std::size_t kMostPolled = 256;
-/// How long one look at /proc holds, as long as the thread does not call us.
+/// How long one look at /proc holds, as long as no thread calls us: one that does may have woken
+/// another before.
 constexpr std::uint64_t kLookNs = 50'000;
 /// How often a look at the program's threads is repeated at once when one of them called meanwhile.
 constexpr int kLooks = 4;
@@ -263,7 +264,7 @@ std::vector<HostThread*> Timeline::awake_threads(std::unique_lock<std::mutex>& l
         if (!must_notice(*thread, real_ns) && thread->state == State::Polling) continue;
         if (real_ns < thread->notice_until_ns) {
             awake.push_back(thread.get());
-        } else if (real_ns >= thread->asleep_until_ns) {
+        } else if (real_ns >= thread->asleep_until_ns || thread->asleep_activity != activity_) {
             look.push_back(tid);
         }
     }
@@ -281,6 +282,7 @@ std::vector<HostThread*> Timeline::awake_threads(std::unique_lock<std::mutex>& l
         if (found == threads_.all().end()) continue;
         if (asleep[i] && !stale) {
             found->second->asleep_until_ns = real_ns + kLookNs;
+            found->second->asleep_activity = activity;
         } else {
             awake.push_back(found->second.get());
         }
