@@ -38,12 +38,14 @@ const char* unsuitable(const Driver& driver, CUdevice device) {
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = device;
     std::size_t granularity = 0;
-    // Some virtual GPUs claim the attribute and refuse the calls.
     if (driver.cuMemGetAllocationGranularity(&granularity, &prop,
                                              CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS)
         return "it refuses virtual memory management";
     if (granularity == 0 || granularity > kPageBytes || kPageBytes % granularity != 0)
         return "its memory comes in pieces of an unknown size";
+    // Some virtual GPUs claim the attribute and refuse the calls.
+    HandlePool probe(driver, {HandlePool::Kind::Device, device, 0, kChunkBytes[0]});
+    if (!probe.grow(0, 1)) return "its memory cannot be mapped";
     return nullptr;
 }
 
@@ -70,11 +72,24 @@ std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config,
     Sizes sizes;
     const std::uint64_t headroom = std::min<std::uint64_t>(kHeadroomBytes, free_bytes / 20);
     sizes.budget = config.budget.resolve(total_bytes, free_bytes - headroom);
+    if (sizes.budget > total_bytes) {
+        LIBSWAP_LOG(Warning, "LIBSWAP_BUDGET of {} MiB is more than device {} has, using {} MiB",
+                    sizes.budget >> 20, ordinal, (free_bytes - headroom) >> 20);
+        sizes.budget = free_bytes - headroom;
+    }
+    if (sizes.budget < kPageBytes)
+        LIBSWAP_LOG(Warning, "a budget of {} bytes for device {} keeps everything on the host",
+                    sizes.budget, ordinal);
     if (config.mode == Mode::Observe) sizes.budget = total_bytes;
     sizes.budget = sizes.budget / kPageBytes * kPageBytes;
     const std::uint64_t available = available_host_bytes();
     sizes.host_limit =
         config.host_limit.resolve(available, available / 2) / kPageBytes * kPageBytes;
+    if (sizes.host_limit <= 2 * kChunkBytes[largest_class(sizes.budget)])
+        LIBSWAP_LOG(Warning,
+                    "host memory for device {} is limited to {} MiB (LIBSWAP_HOST_LIMIT): too "
+                    "little to swap anything",
+                    ordinal, sizes.host_limit >> 20);
     int numa_node = attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
     if (numa_node < 0) numa_node = 0;
     auto kind = HandlePool::Kind::Host;
@@ -87,11 +102,7 @@ std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config,
     }
     std::unique_ptr<Device> device(
         new Device(driver, config, log, ordinal, context, sizes, kind, numa_node));
-    // Some virtual GPUs claim the attribute and refuse the calls. The chunk is the first of the
-    // pool.
-    Status started = device->device_pool_.probe();
-    if (started) started = device->worker_->start(context);
-    if (!started) {
+    if (Status started = device->worker_->start(context); !started) {
         LIBSWAP_LOG(Warning, "device {} is not swapped: {} failed ({}); passing through", ordinal,
                     started.error().what, error_name(started.error().code));
         return nullptr;

@@ -80,6 +80,9 @@ class Device {
     void name_range(Operation& op, std::uint64_t address, std::uint64_t bytes);
     /// Adds what every operation may reach: targets of module globals.
     void name_globals(Operation& op);
+    /// For a launch whose parameters are not known: where what has left cannot be reached by the
+    /// device, all buffers have to be there.
+    void name_everything_unmappable(Operation& op);
     /// All blocks of an operation are on the host now.
     bool all_on_host(const Operation& op) noexcept;
     /// Runs an operation on a stream around the real call.
@@ -155,6 +158,7 @@ class Device {
     bool acquire(Operation& op, std::uint64_t serial);
     bool try_pin_all(Operation& op, bool last_resort);
     void unpin(Operation& op, std::size_t count);
+    bool any_refused(const Operation& op) noexcept;
     bool wait_for_blocks(Operation& op, std::uint64_t serial);
     Step learn(Operation& op, bool* event_wanted);
     void note_issued(const Step& step, Use use) noexcept;

@@ -102,6 +102,14 @@ void Device::name_globals(Operation& op) {
     for (const auto& [base, bytes] : globals) name_table(op, base, bytes);
 }
 
+void Device::name_everything_unmappable(Operation& op) {
+    if (host_pool_.kind() != HandlePool::Kind::Pinned) return;
+    for (BlockIndex i = 0; i < blocks_.end(); ++i) {
+        const Block& block = blocks_.block(i);
+        if (block.cell.load().state() != Residency::Free) op.blocks.push_back(i);
+    }
+}
+
 void Device::add_global(std::uint64_t base, std::uint64_t bytes) {
     std::lock_guard lock(buffers_mutex_);
     for (const auto& global : globals_)
@@ -159,15 +167,25 @@ bool Device::acquire(Operation& op, std::uint64_t serial) {
     Counters::add(counters_.host_waits);
     const std::uint64_t begun = now_ns();
     bool pinned = false;
+    const bool mappable = host_pool_.kind() == HandlePool::Kind::Host;
     // Each round brings all of it; between a round's end and the pins something may leave again.
     for (int round = 0; !pinned && round < 64; ++round) {
         if (!wait_for_blocks(op, serial)) break;
         pinned = try_pin_all(op, true);
+        // What was refused and cannot be used where it is will be refused again.
+        if (!pinned && !mappable && any_refused(op)) break;
     }
     const std::uint64_t waited = now_ns() - begun;
     Counters::add(counters_.host_wait_ns, waited);
     if (log_) log_->stall(serial, waited, 0);
     return pinned;
+}
+
+bool Device::any_refused(const Operation& op) noexcept {
+    return std::any_of(op.blocks.begin(), op.blocks.end(), [&](BlockIndex index) {
+        const Block& block = blocks_.block(index);
+        return block.refused.load() && block.cell.load().state() == Residency::Host;
+    });
 }
 
 bool Device::wait_for_blocks(Operation& op, std::uint64_t serial) {
@@ -263,6 +281,9 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
     for (;;) {
         if (!op.blocks.empty() && !acquire(op, step.serial)) {
             // Section 9 of the design: data could be lost, so the program is told.
+            // A dead context's own error comes first.
+            const CUresult state = driver_.cuStreamQuery(stream);
+            if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) return state;
             if (lost()) return CUDA_ERROR_UNKNOWN;
             std::uint64_t bytes = 0;
             for (const BlockIndex block : op.blocks) bytes += blocks_.block(block).bytes();

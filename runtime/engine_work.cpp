@@ -17,6 +17,7 @@ bool name_parameters(Device& device, Operation& op, const LaunchRequest& request
     op.function = info;
     if (!info || !info->layout_known) {
         op.explained = false;
+        device.name_everything_unmappable(op);
         return false;
     }
     for_each_parameter_word(*info, request.params, request.extra,

@@ -77,8 +77,14 @@ FunctionInfo* FunctionTable::make(CUfunction function) noexcept try {
     CUresult code = CUDA_SUCCESS;
     ParamSlot slot;
     info->hash = 0xcbf29ce484222325;
-    while (info->params.size() < kMaxParams &&
-           (code = ask(info->params.size(), &slot)) == CUDA_SUCCESS) {
+    // A wrong answer would last: what ends the list is asked for again before it is believed.
+    for (int refusals = 0; info->params.size() < kMaxParams && refusals < 3;) {
+        code = ask(info->params.size(), &slot);
+        if (code != CUDA_SUCCESS) {
+            ++refusals;
+            continue;
+        }
+        refusals = 0;
         info->params.push_back(slot);
         info->hash = hash_bytes(info->hash, &slot, sizeof slot);
     }

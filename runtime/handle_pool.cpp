@@ -90,12 +90,6 @@ bool HandlePool::take_or_grow(ChunkClass size_class, std::span<Chunk*> out) noex
     return false;
 }
 
-Status HandlePool::probe() noexcept {
-    const auto made = grow(0, 1);
-    if (made) return {};
-    return tl::unexpected<Error>(made.error());
-}
-
 bool HandlePool::reserve_growth(ChunkClass size_class) noexcept {
     for (;;) {
         Chunk* victim = nullptr;

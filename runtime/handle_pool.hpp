@@ -84,9 +84,6 @@ class HandlePool {
     /// be made, if none was.
     Result<std::uint32_t> grow(ChunkClass size_class, std::uint32_t count) noexcept;
 
-    /// Whether the driver gives memory at all: makes one chunk of the smallest class.
-    Status probe() noexcept;
-
     /// take(), growing where needed.
     bool take_or_grow(ChunkClass size_class, std::span<Chunk*> out) noexcept;
 

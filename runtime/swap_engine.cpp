@@ -567,6 +567,25 @@ void SwapEngine::log_move(MoveKind kind, const Job& job) noexcept {
                      now_ns());
 }
 
+void SwapEngine::check_device() noexcept {
+    switch (driver_.cuStreamQuery(out_)) {
+        case CUDA_ERROR_ECC_UNCORRECTABLE:
+        case CUDA_ERROR_ILLEGAL_ADDRESS:
+        case CUDA_ERROR_LAUNCH_TIMEOUT:
+        case CUDA_ERROR_ASSERT:
+        case CUDA_ERROR_HARDWARE_STACK_ERROR:
+        case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+        case CUDA_ERROR_MISALIGNED_ADDRESS:
+        case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+        case CUDA_ERROR_INVALID_PC:
+        case CUDA_ERROR_LAUNCH_FAILED:
+            lose("the device does not answer any more");
+            break;
+        default:
+            break;
+    }
+}
+
 void SwapEngine::note_failure() noexcept {
     if (++failed_moves_ < kMaxFailedMoves || gave_up_.exchange(true)) return;
     LIBSWAP_LOG(Warning, "the driver refused {} moves in a row; nothing moves from now on",

@@ -116,6 +116,8 @@ class SwapEngine {
     bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
     /// The driver refuses to move anything; all blocks stay in their certain places. @thread any
     bool gave_up() const noexcept { return gave_up_.load(std::memory_order_relaxed); }
+    /// Whether the device still answers, for who has waited for long.
+    void check_device() noexcept;
     /// The context is dead: jobs are given up where they stand. For context destruction.
     void abandon_all() noexcept;
     /// True once after a guard found a write that nobody had announced.

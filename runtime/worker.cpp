@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint32_t kMaxFetchFailures = 8;
 /// Evictions and fetches under way at once: enough to keep both directions of the link busy.
 constexpr std::size_t kMaxUnderWay = 64;
+/// Rounds without any change until the device is asked whether it still lives.
+constexpr std::uint32_t kLookEvery = 256;
 constexpr auto kShortSleep = std::chrono::microseconds(20);
 constexpr auto kLongSleep = std::chrono::microseconds(200);
 
@@ -420,6 +422,7 @@ void Worker::idle(bool changed) {
         return;
     }
     const bool soon = host_.background() || pending();
+    if (soon && (idle_rounds_ + 1) % kLookEvery == 0) swap_.check_device();
     std::unique_lock lock(inbox_mutex_);
     const auto ready = [&] {
         return !inbox_.empty() || kicked_ || parking_ || (stopping_ && !pending());

@@ -122,7 +122,11 @@ def main():
         if options.function and function not in options.function:
             continue
         for place in places(counts[function], wanted):
-            specs.append(f"{function}:{place}={CODES[len(specs) % len(CODES)]}")
+            code = CODES[len(specs) % len(CODES)]
+            # There it is no failure, but how the driver says that there are no more parameters.
+            if function == "cuFuncGetParamInfo" and place.endswith("+") and code == 1:
+                code = 801
+            specs.append(f"{function}:{place}={code}")
     right = failed = 0
     slowest = (0, "")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
