@@ -50,8 +50,7 @@ CUresult Device::alloc_small(CUdeviceptr* ptr, std::size_t bytes, CUcontext cont
         if (!extend_slabs(bytes)) return CUDA_ERROR_NOT_READY;
         base = slabs_.take(bytes, context);
     }
-    if (config_.fill.is_set && !LIBSWAP_CU(driver_.cuMemsetD8(base, config_.fill.value, bytes)))
-        Counters::add(counters_.fallbacks);
+    if (config_.fill.is_set) fill_now(base, config_.fill.value, bytes);
     count_alloc(bytes, 0);
     Counters::add(counters_.slab_asked_bytes, bytes);
     *ptr = base;
