@@ -33,9 +33,9 @@ struct ChunkRun {
 /// The largest class whose chunks are at most a 64th of the budget.
 ChunkClass largest_class(std::uint64_t budget_bytes) noexcept;
 
-/// Most bytes of a block: a tenth of the budget, and not beyond 64 MiB. A remap call costs about the
-/// same for one small chunk as for several, so blocks are larger than chunks; much larger ones would
-/// leave the planner too little to choose from.
+/// Most bytes of a block: a tenth of the budget, and not beyond 64 MiB. A remap call costs about
+/// the same for one small chunk as for several, so blocks are larger than chunks; much larger ones
+/// would leave the planner too little to choose from.
 std::uint64_t largest_block_bytes(std::uint64_t budget_bytes) noexcept;
 
 /// Cuts a buffer into runs, one per block: chunks of the largest class, as many to a run as

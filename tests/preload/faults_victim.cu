@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 
-// A small program with a bit of everything, whose calls may be made to fail. A call that failed has had no
-// effect, so it is made again, twice at most; then the program ends with the error's name. Whatever happens,
-// a program that ends with exit code 0 prints the digest of what it computed.
+// A small program with a bit of everything, whose calls may be made to fail. A call that failed has
+// had no effect, so it is made again, twice at most; then the program ends with the error's name.
+// Whatever happens, a program that ends with exit code 0 prints the digest of what it computed.
 //
 // usage: faults_victim [ROUNDS]
 
@@ -37,9 +37,15 @@ void must(const char* what, Call&& call) {
     std::_Exit(3);
 }
 #define MUST(expression) must(#expression, [&] { return expression; })
-#define LAUNCH(...) must("launch", [&] { __VA_ARGS__; return cudaGetLastError(); })
+#define LAUNCH(...)                \
+    must("launch", [&] {           \
+        __VA_ARGS__;               \
+        return cudaGetLastError(); \
+    })
 
-__device__ unsigned stirred(unsigned h, unsigned v) { return (h ^ (v + (h << 5) + (h >> 3))) * 0x01000193u; }
+__device__ unsigned stirred(unsigned h, unsigned v) {
+    return (h ^ (v + (h << 5) + (h >> 3))) * 0x01000193u;
+}
 
 __device__ unsigned g_rounds;
 
@@ -96,11 +102,13 @@ class Program {
         MUST(cudaMallocHost(reinterpret_cast<void**>(&pinned_), kBytes));
         for (int layer = 0; layer < kLayers; ++layer) {
             weights_[layer] = make(kBytes);
-            for (unsigned i = 0; i < kWords; ++i) pinned_[i] = i * 2654435761u + static_cast<unsigned>(layer);
+            for (unsigned i = 0; i < kWords; ++i)
+                pinned_[i] = i * 2654435761u + static_cast<unsigned>(layer);
             if (layer % 2) {
                 MUST(cudaMemcpy(weights_[layer], pinned_, kBytes, cudaMemcpyHostToDevice));
             } else {
-                MUST(cudaMemcpyAsync(weights_[layer], pinned_, kBytes, cudaMemcpyHostToDevice, work_));
+                MUST(cudaMemcpyAsync(weights_[layer], pinned_, kBytes, cudaMemcpyHostToDevice,
+                                     work_));
                 MUST(cudaStreamSynchronize(work_));
             }
         }
@@ -120,12 +128,15 @@ class Program {
             MUST(cudaMemsetAsync(value, static_cast<int>(round + 1), kBytes, work_));
         }
         for (int layer = 0; layer < kLayers; ++layer)
-            LAUNCH((forward<<<kGrid, kBlock, 0, work_>>>(values[layer], weights_[layer], values[layer + 1], round)));
+            LAUNCH((forward<<<kGrid, kBlock, 0, work_>>>(values[layer], weights_[layer],
+                                                         values[layer + 1], round)));
         // Something else on another stream, at the same time.
         order(copies_, work_);
-        MUST(cudaMemcpyAsync(pinned_, values[kLayers / 2], kBytes, cudaMemcpyDeviceToHost, copies_));
+        MUST(
+            cudaMemcpyAsync(pinned_, values[kLayers / 2], kBytes, cudaMemcpyDeviceToHost, copies_));
         for (int layer = kLayers; layer-- > 0;)
-            LAUNCH((update<<<kGrid, kBlock, 0, work_>>>(weights_[layer], values[layer + 1], scale_)));
+            LAUNCH(
+                (update<<<kGrid, kBlock, 0, work_>>>(weights_[layer], values[layer + 1], scale_)));
         MUST(cudaMemcpyAsync(values[0], values[kLayers], kBytes, cudaMemcpyDeviceToDevice, work_));
         table(values[0]);
         MUST(cudaStreamSynchronize(copies_));
@@ -139,7 +150,8 @@ class Program {
 
     void table(unsigned* out) {
         unsigned** table = reinterpret_cast<unsigned**>(make(kTableEntries * sizeof *table));
-        MUST(cudaMemcpyAsync(table, weights_, kTableEntries * sizeof *table, cudaMemcpyHostToDevice, work_));
+        MUST(cudaMemcpyAsync(table, weights_, kTableEntries * sizeof *table, cudaMemcpyHostToDevice,
+                             work_));
         LAUNCH((gather<<<kGrid, kBlock, 0, work_>>>(table, out)));
         MUST(cudaFree(table));
     }

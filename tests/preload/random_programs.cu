@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 
-// Random CUDA programs, many in one process. Each is determined by its seed alone: whatever touches the
-// same buffer from two streams is ordered by events, so the bytes it ends with are the same on every run
-// and every machine. Prints one line a program: seed, digest of all that was read back, error codes.
+// Random CUDA programs, many in one process. Each is determined by its seed alone: whatever touches
+// the same buffer from two streams is ordered by events, so the bytes it ends with are the same on
+// every run and every machine. Prints one line a program: seed, digest of all that was read back,
+// error codes.
 //
 // usage: random_programs FIRST_SEED COUNT [--ops N] [--live MiB] [--threads N] [--verbose]
 
@@ -32,7 +33,8 @@ __device__ __forceinline__ unsigned mixed(unsigned h, unsigned v) {
     return h * 0x85ebca6bu;
 }
 
-__global__ void mix(unsigned* dst, const unsigned* a, const unsigned* b, unsigned count, unsigned salt) {
+__global__ void mix(unsigned* dst, const unsigned* a, const unsigned* b, unsigned count,
+                    unsigned salt) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     const size_t at = i * kStrideWords;
@@ -123,10 +125,13 @@ struct Options {
 
 class Program {
   public:
-    Program(uint64_t seed, const Options& options) : options_(options), seed_(seed), random_(seed) {}
+    Program(uint64_t seed, const Options& options)
+        : options_(options), seed_(seed), random_(seed) {}
 
     void run() {
-        for (auto& stream : streams_) expect(cudaStreamCreateWithFlags(&stream, random_.below(2) ? cudaStreamNonBlocking : cudaStreamDefault));
+        for (auto& stream : streams_)
+            expect(cudaStreamCreateWithFlags(
+                &stream, random_.below(2) ? cudaStreamNonBlocking : cudaStreamDefault));
         expect(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
         expect(cudaMallocHost(&pinned_, kPinnedBytes));
         pageable_.resize(kPinnedBytes);
@@ -137,7 +142,9 @@ class Program {
 
     std::string line() const {
         char text[160];
-        std::snprintf(text, sizeof text, "program %" PRIu64 " digest %016" PRIx64 " errors %u last %d peak %zu", seed_, digest_.value(), errors_, last_error_, peak_);
+        std::snprintf(text, sizeof text,
+                      "program %" PRIu64 " digest %016" PRIx64 " errors %u last %d peak %zu", seed_,
+                      digest_.value(), errors_, last_error_, peak_);
         return text;
     }
 
@@ -149,14 +156,17 @@ class Program {
         ++errors_;
         last_error_ = error;
         digest_.word(static_cast<uint64_t>(error));
-        if (options_.verbose) std::fprintf(stderr, "program %" PRIu64 ": %s\n", seed_, cudaGetErrorName(error));
+        if (options_.verbose)
+            std::fprintf(stderr, "program %" PRIu64 ": %s\n", seed_, cudaGetErrorName(error));
         cudaGetLastError();
     }
 
     void allocate() {
         // Many of a few chunks, some tiny, few large.
         const uint32_t kind = random_.below(10);
-        size_t kib = kind < 2 ? 4 + random_.below(60) : kind < 8 ? 1024 + random_.below(3 * 1024) : 4096 + random_.below(6 * 1024);
+        size_t kib = kind < 2   ? 4 + random_.below(60)
+                     : kind < 8 ? 1024 + random_.below(3 * 1024)
+                                : 4096 + random_.below(6 * 1024);
         const size_t bytes = kib << 10;
         if (live_ + bytes > options_.live_bytes) return;
         Buffer buffer;
@@ -165,12 +175,14 @@ class Program {
         if (!buffer.device) return;
         buffer.last_stream = static_cast<int>(random_.below(kStreams));
         if (random_.below(2)) {
-            expect(cudaMemsetAsync(buffer.device, static_cast<int>(random_.below(256)), bytes, streams_[buffer.last_stream]));
+            expect(cudaMemsetAsync(buffer.device, static_cast<int>(random_.below(256)), bytes,
+                                   streams_[buffer.last_stream]));
         } else {
             expect(cudaMemset(buffer.device, static_cast<int>(random_.below(256)), bytes));
             expect(cudaStreamSynchronize(nullptr));
             const unsigned count = grid_words(buffer.words);
-            fill<<<(count + 127) / 128, 128, 0, streams_[buffer.last_stream]>>>(buffer.device, count, random_.next());
+            fill<<<(count + 127) / 128, 128, 0, streams_[buffer.last_stream]>>>(
+                buffer.device, count, random_.next());
             expect(cudaGetLastError());
         }
         live_ += bytes;
@@ -178,7 +190,9 @@ class Program {
         buffers_.push_back(buffer);
     }
 
-    static unsigned grid_words(size_t words) { return static_cast<unsigned>((words + kStrideWords - 1) / kStrideWords); }
+    static unsigned grid_words(size_t words) {
+        return static_cast<unsigned>((words + kStrideWords - 1) / kStrideWords);
+    }
 
     size_t pick() { return random_.below(static_cast<uint32_t>(buffers_.size())); }
 
@@ -208,13 +222,19 @@ class Program {
         const int s = static_cast<int>(random_.below(kStreams));
         for (size_t i : {d, a, b}) use(i, s);
         const size_t words = std::min({buffers_[d].words, buffers_[a].words, buffers_[b].words});
-        const size_t offset = random_.below(3) == 0 ? random_.below(static_cast<uint32_t>(words / 2)) : 0;
+        const size_t offset =
+            random_.below(3) == 0 ? random_.below(static_cast<uint32_t>(words / 2)) : 0;
         const unsigned count = grid_words(words - offset) > 1 ? grid_words(words - offset) - 1 : 1;
         const unsigned salt = random_.next();
         if (random_.below(2)) {
-            mix<<<(count + 255) / 256, 256, 0, streams_[s]>>>(buffers_[d].device + offset, buffers_[a].device, buffers_[b].device + offset, count, salt);
+            mix<<<(count + 255) / 256, 256, 0, streams_[s]>>>(
+                buffers_[d].device + offset, buffers_[a].device, buffers_[b].device + offset, count,
+                salt);
         } else {
-            Operands o{count, {static_cast<unsigned char>(salt), buffers_[d].device}, {buffers_[a].device + offset, buffers_[b].device}, salt};
+            Operands o{count,
+                       {static_cast<unsigned char>(salt), buffers_[d].device},
+                       {buffers_[a].device + offset, buffers_[b].device},
+                       salt};
             mix_struct<<<(count + 63) / 64, 64, 0, streams_[s]>>>(o);
         }
         expect(cudaGetLastError());
@@ -234,7 +254,8 @@ class Program {
         expect(cudaMalloc(reinterpret_cast<void**>(&table), sizeof host));
         expect(cudaMemcpyAsync(table, host, sizeof host, cudaMemcpyHostToDevice, streams_[s]));
         const unsigned count = grid_words(words) > 1 ? grid_words(words) - 1 : 1;
-        mix_table<<<(count + 127) / 128, 128, 0, streams_[s]>>>(table, kTableEntries, count, random_.next());
+        mix_table<<<(count + 127) / 128, 128, 0, streams_[s]>>>(table, kTableEntries, count,
+                                                                random_.next());
         expect(cudaGetLastError());
         expect(cudaFree(table));
     }
@@ -244,7 +265,8 @@ class Program {
         size_t bytes;
     };
     Part part_of(const Buffer& buffer, size_t most) {
-        const size_t bytes = 1 + random_.below(static_cast<uint32_t>(std::min(most, buffer.words * 4)));
+        const size_t bytes =
+            1 + random_.below(static_cast<uint32_t>(std::min(most, buffer.words * 4)));
         return {random_.below(static_cast<uint32_t>(buffer.words * 4 - bytes + 1)), bytes};
     }
 
@@ -280,11 +302,15 @@ class Program {
         const int s = static_cast<int>(random_.below(kStreams));
         use(d, s);
         use(a, s);
-        const size_t bytes = std::min(part_of(buffers_[d], 8u << 20).bytes, part_of(buffers_[a], 8u << 20).bytes);
+        const size_t bytes =
+            std::min(part_of(buffers_[d], 8u << 20).bytes, part_of(buffers_[a], 8u << 20).bytes);
         if (random_.below(3) == 0 && bytes >= 64 * 64) {
-            expect(cudaMemcpy2DAsync(buffers_[d].device, 64, buffers_[a].device, 64, 48, bytes / 64, cudaMemcpyDeviceToDevice, streams_[s]));
+            expect(cudaMemcpy2DAsync(buffers_[d].device, 64, buffers_[a].device, 64, 48, bytes / 64,
+                                     cudaMemcpyDeviceToDevice, streams_[s]));
         } else {
-            expect(cudaMemcpyAsync(buffers_[d].device, buffers_[a].device, bytes, random_.below(2) ? cudaMemcpyDeviceToDevice : cudaMemcpyDefault, streams_[s]));
+            expect(cudaMemcpyAsync(buffers_[d].device, buffers_[a].device, bytes,
+                                   random_.below(2) ? cudaMemcpyDeviceToDevice : cudaMemcpyDefault,
+                                   streams_[s]));
         }
     }
 
@@ -293,21 +319,28 @@ class Program {
         const int s = static_cast<int>(random_.below(kStreams));
         use(i, s);
         const Part part = part_of(buffers_[i], buffers_[i].words * 4);
-        expect(cudaMemsetAsync(reinterpret_cast<char*>(buffers_[i].device) + part.offset, static_cast<int>(random_.below(256)), part.bytes, streams_[s]));
+        expect(cudaMemsetAsync(reinterpret_cast<char*>(buffers_[i].device) + part.offset,
+                               static_cast<int>(random_.below(256)), part.bytes, streams_[s]));
     }
 
     void wait_somehow() {
         const int s = static_cast<int>(random_.below(kStreams));
         switch (random_.below(4)) {
-            case 0: expect(cudaStreamSynchronize(streams_[s])); break;
-            case 1: expect(cudaDeviceSynchronize()); break;
+            case 0:
+                expect(cudaStreamSynchronize(streams_[s]));
+                break;
+            case 1:
+                expect(cudaDeviceSynchronize());
+                break;
             case 2:
                 expect(cudaEventRecord(event_, streams_[s]));
                 while (cudaEventQuery(event_) == cudaErrorNotReady) std::this_thread::yield();
                 cudaGetLastError();
                 break;
             default:
-                expect(cudaLaunchHostFunc(streams_[s], [](void* p) { ++*static_cast<std::atomic<unsigned>*>(p); }, &host_calls_));
+                expect(cudaLaunchHostFunc(
+                    streams_[s], [](void* p) { ++*static_cast<std::atomic<unsigned>*>(p); },
+                    &host_calls_));
         }
     }
 
@@ -315,10 +348,18 @@ class Program {
     void misuse() {
         void* p = nullptr;
         switch (random_.below(4)) {
-            case 0: expect(cudaFree(reinterpret_cast<void*>(0x1234))); break;
-            case 1: expect(cudaMemcpy(buffers_[pick()].device, nullptr, 16, cudaMemcpyHostToDevice)); break;
-            case 2: expect(cudaMallocHost(&p, 0)); break;
-            default: expect(cudaStreamSynchronize(streams_[0])); expect(cudaFree(nullptr));
+            case 0:
+                expect(cudaFree(reinterpret_cast<void*>(0x1234)));
+                break;
+            case 1:
+                expect(cudaMemcpy(buffers_[pick()].device, nullptr, 16, cudaMemcpyHostToDevice));
+                break;
+            case 2:
+                expect(cudaMallocHost(&p, 0));
+                break;
+            default:
+                expect(cudaStreamSynchronize(streams_[0]));
+                expect(cudaFree(nullptr));
         }
     }
 
@@ -396,12 +437,15 @@ bool parse(int argc, char** argv, Options* options) {
 int main(int argc, char** argv) {
     Options options;
     if (!parse(argc, argv, &options)) {
-        std::fprintf(stderr, "usage: random_programs FIRST_SEED COUNT [--ops N] [--live MiB] [--threads N] [--verbose]\n");
+        std::fprintf(stderr,
+                     "usage: random_programs FIRST_SEED COUNT [--ops N] [--live MiB] [--threads N] "
+                     "[--verbose]\n");
         return 2;
     }
     std::vector<std::string> lines(options.count);
     auto work = [&](int thread) {
-        for (uint64_t i = static_cast<uint64_t>(thread); i < options.count; i += static_cast<uint64_t>(options.threads)) {
+        for (uint64_t i = static_cast<uint64_t>(thread); i < options.count;
+             i += static_cast<uint64_t>(options.threads)) {
             Program program(options.first + i, options);
             program.run();
             lines[i] = program.line();

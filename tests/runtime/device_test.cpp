@@ -109,7 +109,9 @@ TEST_F(DeviceTest, FreesInEveryState) {
         for (const std::uint64_t buffer : buffers) write(buffer, 4 * kMiB, buffer);
         std::shuffle(buffers.begin(), buffers.end(), std::mt19937(round));
         for (std::size_t i = 0; i < buffers.size(); ++i) {
-            if (i % 2) { EXPECT_TRUE(check(buffers[i], 4 * kMiB, buffers[i])); }
+            if (i % 2) {
+                EXPECT_TRUE(check(buffers[i], 4 * kMiB, buffers[i]));
+            }
             EXPECT_EQ(device_->mem_free(buffers[i]), CUDA_SUCCESS);
             EXPECT_EQ(device_->mem_free(buffers[i]), CUDA_ERROR_INVALID_VALUE);
         }

@@ -3,17 +3,19 @@
 //
 // Functions, tables, variables, printf and assert, for kernels_test.cpp.
 
-#include <cassert>
-#include <cstdio>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cassert>
+#include <cstdio>
 
 __constant__ float weights[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 __device__ int counter = 41;
 __device__ int table[4] = {10, 20, 30, 40};
 __device__ int* table_end = table + 3;
 
-__device__ __noinline__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+__device__ __noinline__ int fibonacci(int n) {
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
 __device__ __noinline__ float twice(float x) { return x * 2.0f; }
 __device__ __noinline__ float negated(float x) { return -x; }
 __device__ float (*const operations[2])(float) = {twice, negated};
@@ -47,7 +49,9 @@ extern "C" {
 
 __global__ void call_recursive(int* out) { out[threadIdx.x] = fibonacci(threadIdx.x % 11); }
 
-__global__ void call_indirect(const float* in, float* out) { out[threadIdx.x] = operations[threadIdx.x & 1](in[threadIdx.x]); }
+__global__ void call_indirect(const float* in, float* out) {
+    out[threadIdx.x] = operations[threadIdx.x & 1](in[threadIdx.x]);
+}
 
 __global__ void call_struct(Pair start, double* out) {
     const Pair p = shifted(start, threadIdx.x);
@@ -75,7 +79,9 @@ __global__ void local_array(const int* in, int* out) {
 }
 
 __global__ void print(int n, float f, const char* unused) {
-    if (threadIdx.x < 2) printf("thread %d of %u: %5.2f %s %lld %c%%\n", threadIdx.x, blockDim.x, f, "text", 1LL << 40, 'x');
+    if (threadIdx.x < 2)
+        printf("thread %d of %u: %5.2f %s %lld %c%%\n", threadIdx.x, blockDim.x, f, "text",
+               1LL << 40, 'x');
 }
 
 __global__ void fail_assert(int n) { assert(threadIdx.x < n); }
@@ -101,7 +107,9 @@ __global__ void generic_addresses(int* out, int which) {
     int local_value[2] = {int(threadIdx.x) * 3, which};
     shared_value[threadIdx.x] = threadIdx.x * 5;
     out[threadIdx.x] = threadIdx.x * 7;
-    const int* p = threadIdx.x % 3 == 0 ? shared_value + threadIdx.x : threadIdx.x % 3 == 1 ? &local_value[which] : out + threadIdx.x;
+    const int* p = threadIdx.x % 3 == 0   ? shared_value + threadIdx.x
+                   : threadIdx.x % 3 == 1 ? &local_value[which]
+                                          : out + threadIdx.x;
     const int value = *p;
     __syncthreads();
     out[threadIdx.x] = value;

@@ -15,13 +15,16 @@ __global__ void saxpy(float* y, const float* x, float a, int n) {
 __global__ void block_sum(const float* in, float* out, int n) {
     __shared__ float partial[32];
     float sum = 0;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) sum += in[i];
-    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        sum += in[i];
+    for (int offset = 16; offset > 0; offset /= 2)
+        sum += __shfl_down_sync(0xffffffffu, sum, offset);
     if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = sum;
     __syncthreads();
     if (threadIdx.x < 32) {
         sum = threadIdx.x < blockDim.x / 32 ? partial[threadIdx.x] : 0.0f;
-        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
+        for (int offset = 16; offset > 0; offset /= 2)
+            sum += __shfl_down_sync(0xffffffffu, sum, offset);
         if (threadIdx.x == 0) out[blockIdx.x] = sum;
     }
 }
@@ -43,7 +46,8 @@ __global__ void softmax_rows(const float* in, float* out, int columns) {
     const float* row = in + blockIdx.x * columns;
     float top = -1e30f;
     for (int c = threadIdx.x; c < columns; c += blockDim.x) top = fmaxf(top, row[c]);
-    for (int offset = 16; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, offset));
+    for (int offset = 16; offset > 0; offset /= 2)
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, offset));
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = top;
     __syncthreads();
     top = scratch[0];
@@ -56,7 +60,8 @@ __global__ void softmax_rows(const float* in, float* out, int columns) {
     __syncthreads();
     sum = 0;
     for (int w = 0; w < blockDim.x / 32; ++w) sum += scratch[w];
-    for (int c = threadIdx.x; c < columns; c += blockDim.x) out[blockIdx.x * columns + c] = expf(row[c] - top) / sum;
+    for (int c = threadIdx.x; c < columns; c += blockDim.x)
+        out[blockIdx.x * columns + c] = expf(row[c] - top) / sum;
 }
 
 // Online softmax of causal attention scores, one warp a row.
@@ -73,14 +78,18 @@ __global__ void attention_softmax(float* out, const float* in, float scale, int 
         sum = sum * expf(scale * (before - top)) + expf(scale * (x[i] - top));
     }
     float all_top = top;
-    for (int offset = 16; offset > 0; offset /= 2) all_top = fmaxf(all_top, __shfl_xor_sync(0xffffffffu, all_top, offset));
+    for (int offset = 16; offset > 0; offset /= 2)
+        all_top = fmaxf(all_top, __shfl_xor_sync(0xffffffffu, all_top, offset));
     sum *= expf(scale * (top - all_top));
     for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
     const float norm = 1.0f / sum;
-    for (int i = lane; i < t_count; i += 32) __stcs(out + row * t_count + i, i <= last ? expf(scale * (__ldcs(x + i) - all_top)) * norm : 0.0f);
+    for (int i = lane; i < t_count; i += 32)
+        __stcs(out + row * t_count + i,
+               i <= last ? expf(scale * (__ldcs(x + i) - all_top)) * norm : 0.0f);
 }
 
-__global__ void layernorm_forward(float* out, float* mean, float* rstd, const float* in, const float* weight, const float* bias, int rows, int channels) {
+__global__ void layernorm_forward(float* out, float* mean, float* rstd, const float* in,
+                                  const float* weight, const float* bias, int rows, int channels) {
     const int lane = threadIdx.x % 32;
     const int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= rows) return;
@@ -91,16 +100,19 @@ __global__ void layernorm_forward(float* out, float* mean, float* rstd, const fl
     const float m = sum / channels;
     float squares = 0;
     for (int c = lane; c < channels; c += 32) squares += (x[c] - m) * (x[c] - m);
-    for (int offset = 16; offset > 0; offset /= 2) squares += __shfl_xor_sync(0xffffffffu, squares, offset);
+    for (int offset = 16; offset > 0; offset /= 2)
+        squares += __shfl_xor_sync(0xffffffffu, squares, offset);
     const float s = rsqrtf(squares / channels + 1e-5f);
     if (lane == 0) {
         mean[row] = m;
         rstd[row] = s;
     }
-    for (int c = lane; c < channels; c += 32) out[row * channels + c] = s * (x[c] - m) * weight[c] + bias[c];
+    for (int c = lane; c < channels; c += 32)
+        out[row * channels + c] = s * (x[c] - m) * weight[c] + bias[c];
 }
 
-__global__ void layernorm_backward(float* dx, float* dweight, float* dbias, const float* dout, const float* in, const float* weight, const float* mean,
+__global__ void layernorm_backward(float* dx, float* dweight, float* dbias, const float* dout,
+                                   const float* in, const float* weight, const float* mean,
                                    const float* rstd, int rows, int channels) {
     extern __shared__ float sums[];
     float* bias_sums = sums;
@@ -128,7 +140,8 @@ __global__ void layernorm_backward(float* dx, float* dweight, float* dbias, cons
             const float norm = (in[row * channels + c] - mean[row]) * rstd[row];
             atomicAdd(&bias_sums[c], d);
             atomicAdd(&weight_sums[c], norm * d);
-            dx[row * channels + c] += (weight[c] * d - mean_dnorm - norm * mean_dnorm_norm) * rstd[row];
+            dx[row * channels + c] +=
+                (weight[c] * d - mean_dnorm - norm * mean_dnorm_norm) * rstd[row];
         }
     }
     __syncthreads();
@@ -138,7 +151,8 @@ __global__ void layernorm_backward(float* dx, float* dweight, float* dbias, cons
     }
 }
 
-__global__ void adamw(float* p, const float* g, float* m, float* v, int n, float rate, float beta1, float beta2, float correction1, float correction2, float epsilon,
+__global__ void adamw(float* p, const float* g, float* m, float* v, int n, float rate, float beta1,
+                      float beta2, float correction1, float correction2, float epsilon,
                       float decay) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -148,7 +162,8 @@ __global__ void adamw(float* p, const float* g, float* m, float* v, int n, float
 }
 
 // Loss and gradient of a softmax classifier, one block a row, four logits at a time.
-__global__ void fused_classifier(float* logits, float* losses, const int* targets, int columns, int padded) {
+__global__ void fused_classifier(float* logits, float* losses, const int* targets, int columns,
+                                 int padded) {
     __shared__ float tops[32], sums[32];
     float* row = logits + blockIdx.x * padded;
     float top = -3.0e38f, sum = 0;
@@ -163,10 +178,12 @@ __global__ void fused_classifier(float* logits, float* losses, const int* target
         }
     }
     float warp_top = top;
-    for (int offset = 16; offset > 0; offset /= 2) warp_top = fmaxf(warp_top, __shfl_down_sync(0xffffffffu, warp_top, offset));
+    for (int offset = 16; offset > 0; offset /= 2)
+        warp_top = fmaxf(warp_top, __shfl_down_sync(0xffffffffu, warp_top, offset));
     warp_top = __shfl_sync(0xffffffffu, warp_top, 0);
     sum *= expf(top - warp_top);
-    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
+    for (int offset = 16; offset > 0; offset /= 2)
+        sum += __shfl_down_sync(0xffffffffu, sum, offset);
     if (threadIdx.x % 32 == 0) {
         tops[threadIdx.x / 32] = warp_top;
         sums[threadIdx.x / 32] = sum;
@@ -178,7 +195,8 @@ __global__ void fused_classifier(float* logits, float* losses, const int* target
     const int target = targets[blockIdx.x];
     if (threadIdx.x == 0) losses[blockIdx.x] = -logf(expf(row[target] - all_top) / all);
     __syncthreads();
-    for (int c = threadIdx.x; c < columns; c += blockDim.x) row[c] = expf(row[c] - all_top) / all - (c == target ? 1.0f : 0.0f);
+    for (int c = threadIdx.x; c < columns; c += blockDim.x)
+        row[c] = expf(row[c] - all_top) / all - (c == target ? 1.0f : 0.0f);
 }
 
 __global__ void matmul_tiled(const float* a, const float* b, float* c, int m, int n, int k) {
@@ -200,7 +218,8 @@ __global__ void histogram(const unsigned char* in, unsigned* bins, int n) {
     __shared__ unsigned local[256];
     for (int b = threadIdx.x; b < 256; b += blockDim.x) local[b] = 0;
     __syncthreads();
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&local[in[i]], 1u);
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        atomicAdd(&local[in[i]], 1u);
     __syncthreads();
     for (int b = threadIdx.x; b < 256; b += blockDim.x) atomicAdd(&bins[b], local[b]);
 }
@@ -251,13 +270,15 @@ __global__ void transpose(const float* in, float* out, int width, int height) {
     __shared__ float tile[32][33];
     int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
     for (int j = 0; j < 32; j += 8) {
-        if (x < width && y + j < height) tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * width + x];
+        if (x < width && y + j < height)
+            tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * width + x];
     }
     __syncthreads();
     x = blockIdx.y * 32 + threadIdx.x;
     y = blockIdx.x * 32 + threadIdx.y;
     for (int j = 0; j < 32; j += 8) {
-        if (x < height && y + j < width) out[(y + j) * height + x] = tile[threadIdx.x][threadIdx.y + j];
+        if (x < height && y + j < width)
+            out[(y + j) * height + x] = tile[threadIdx.x][threadIdx.y + j];
     }
 }
 
@@ -370,13 +391,25 @@ __global__ void wander(const int* in, int* out, int n) {
         x = 3 * x + 1;
     }
     switch (i % 7) {
-        case 0: steps += 100; break;
-        case 1: steps *= 2; break;
-        case 2: steps -= 7;  // falls through
-        case 3: steps ^= 5; break;
-        case 4: steps = ~steps; break;
-        case 5: steps = steps << 3; break;
-        default: steps += x;
+        case 0:
+            steps += 100;
+            break;
+        case 1:
+            steps *= 2;
+            break;
+        case 2:
+            steps -= 7;  // falls through
+        case 3:
+            steps ^= 5;
+            break;
+        case 4:
+            steps = ~steps;
+            break;
+        case 5:
+            steps = steps << 3;
+            break;
+        default:
+            steps += x;
     }
     out[i] = steps;
 }
@@ -426,27 +459,33 @@ __global__ void warp_votes(const int* in, unsigned* out) {
     out[t * 8 + 2] = __any_sync(0xffffffffu, in[t] == 7);
     out[t * 8 + 3] = __activemask();
     unsigned half = 0;
-    if (t % 2 == 0) half = __ballot_sync(0x55555555u, in[t] & 2);
-    else half = __ballot_sync(0xaaaaaaaau, in[t] & 2);
+    if (t % 2 == 0)
+        half = __ballot_sync(0x55555555u, in[t] & 2);
+    else
+        half = __ballot_sync(0xaaaaaaaau, in[t] & 2);
     out[t * 8 + 4] = half;
     out[t * 8 + 5] = __shfl_sync(0xffffffffu, in[t], 5, 8);
     out[t * 8 + 6] = __shfl_up_sync(0xffffffffu, in[t], 3, 16);
     out[t * 8 + 7] = __shfl_down_sync(0xffffffffu, in[t], 2);
 }
 
-__global__ void im2col(const float* image, float* columns, int channels, int height, int width, int kernel, int pad, int stride, int out_h, int out_w) {
+__global__ void im2col(const float* image, float* columns, int channels, int height, int width,
+                       int kernel, int pad, int stride, int out_h, int out_w) {
     const int index = blockIdx.x * blockDim.x + threadIdx.x;
     if (index >= channels * out_h * out_w) return;
     const int w = index % out_w, h = index / out_w % out_h, c = index / out_w / out_h;
     for (int i = 0; i < kernel; ++i) {
         for (int j = 0; j < kernel; ++j) {
             const int y = h * stride - pad + i, x = w * stride - pad + j;
-            columns[((c * kernel + i) * kernel + j) * out_h * out_w + h * out_w + w] = y >= 0 && x >= 0 && y < height && x < width ? image[(c * height + y) * width + x] : 0;
+            columns[((c * kernel + i) * kernel + j) * out_h * out_w + h * out_w + w] =
+                y >= 0 && x >= 0 && y < height && x < width ? image[(c * height + y) * width + x]
+                                                            : 0;
         }
     }
 }
 
-__global__ void col2im(const float* columns, float* image, int channels, int height, int width, int kernel, int pad, int stride, int out_h, int out_w) {
+__global__ void col2im(const float* columns, float* image, int channels, int height, int width,
+                       int kernel, int pad, int stride, int out_h, int out_w) {
     const int index = blockIdx.x * blockDim.x + threadIdx.x;
     if (index >= channels * height * width) return;
     const int x = index % width + pad, y = index / width % height + pad, c = index / width / height;
@@ -454,12 +493,16 @@ __global__ void col2im(const float* columns, float* image, int channels, int hei
     const int w0 = x < kernel ? 0 : (x - kernel) / stride + 1, w1 = min(x / stride + 1, out_w);
     const int h0 = y < kernel ? 0 : (y - kernel) / stride + 1, h1 = min(y / stride + 1, out_h);
     for (int h = h0; h < h1; ++h) {
-        for (int w = w0; w < w1; ++w) sum += columns[((c * kernel + y - h * stride) * kernel + x - w * stride) * out_h * out_w + h * out_w + w];
+        for (int w = w0; w < w1; ++w)
+            sum +=
+                columns[((c * kernel + y - h * stride) * kernel + x - w * stride) * out_h * out_w +
+                        h * out_w + w];
     }
     image[index] += sum;
 }
 
-__global__ void maxpool(const float* in, float* out, int* where, int channels, int height, int width, int size, int stride) {
+__global__ void maxpool(const float* in, float* out, int* where, int channels, int height,
+                        int width, int size, int stride) {
     const int out_h = (height - size) / stride + 1, out_w = (width - size) / stride + 1;
     const int index = blockIdx.x * blockDim.x + threadIdx.x;
     if (index >= channels * out_h * out_w) return;
@@ -479,7 +522,8 @@ __global__ void maxpool(const float* in, float* out, int* where, int channels, i
     where[index] = best_at;
 }
 
-__global__ void batchnorm_statistics(const float* x, float* mean, float* variance, int batch, int filters, int spatial) {
+__global__ void batchnorm_statistics(const float* x, float* mean, float* variance, int batch,
+                                     int filters, int spatial) {
     __shared__ float sums[128], squares[128];
     const int f = blockIdx.x;
     float sum = 0, square = 0;

@@ -95,7 +95,6 @@ void check_peers() {
 
 }  // namespace
 
-
 int main() {
     check_versions();
     check_properties();

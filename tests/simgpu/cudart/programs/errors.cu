@@ -49,7 +49,8 @@ void check_launch_errors() {
 }
 
 void check_texts() {
-    EXPECT(std::strcmp(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation") == 0);
+    EXPECT(std::strcmp(cudaGetErrorName(cudaErrorMemoryAllocation), "cudaErrorMemoryAllocation") ==
+           0);
     EXPECT(std::strcmp(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory") == 0);
     EXPECT(std::strcmp(cudaGetErrorString(cudaSuccess), "no error") == 0);
     EXPECT(std::strcmp(cudaGetErrorName(static_cast<cudaError_t>(123456)),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// Small classics with numbers to check: tiled matrix product, reductions with shuffles and atomics, a scan,
-// a histogram, softmax and layer norm.
+// Small classics with numbers to check: tiled matrix product, reductions with shuffles and atomics,
+// a scan, a histogram, softmax and layer norm.
 
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
@@ -102,7 +102,8 @@ __global__ void softmax(const float4* in, float4* out, int width4) {
     float sum = 0;
     for (int i = threadIdx.x; i < width4; i += 32) {
         const float4 v = row[i];
-        sum += expf(v.x - largest) + expf(v.y - largest) + expf(v.z - largest) + expf(v.w - largest);
+        sum +=
+            expf(v.x - largest) + expf(v.y - largest) + expf(v.z - largest) + expf(v.w - largest);
     }
     sum = warp_sum(sum);
     for (int i = threadIdx.x; i < width4; i += 32) {
@@ -223,11 +224,13 @@ void check_softmax() {
     for (int row = 0; row < kRows; ++row) {
         double sum = 0, expected_sum = 0;
         for (int i = 0; i < kWidth; ++i) {
-            expected_sum += std::exp(static_cast<double>(in[static_cast<size_t>(row * kWidth + i)]));
+            expected_sum +=
+                std::exp(static_cast<double>(in[static_cast<size_t>(row * kWidth + i)]));
         }
         for (int i = 0; i < kWidth; ++i) {
             const auto at = static_cast<size_t>(row * kWidth + i);
-            EXPECT(std::abs(result[at] - std::exp(static_cast<double>(in[at])) / expected_sum) < 1e-6);
+            EXPECT(std::abs(result[at] - std::exp(static_cast<double>(in[at])) / expected_sum) <
+                   1e-6);
             sum += result[at];
         }
         EXPECT(std::abs(sum - 1) < 1e-5);

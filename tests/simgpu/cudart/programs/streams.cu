@@ -33,8 +33,8 @@ void check_streams() {
     int* buffers[kStreams];
     std::vector<int*> results(kStreams);
     for (int i = 0; i < kStreams; ++i) {
-        CUDA(cudaStreamCreateWithFlags(&streams[i], i % 2 == 0 ? cudaStreamDefault
-                                                               : cudaStreamNonBlocking));
+        CUDA(cudaStreamCreateWithFlags(&streams[i],
+                                       i % 2 == 0 ? cudaStreamDefault : cudaStreamNonBlocking));
         CUDA(cudaMalloc(&buffers[i], kCount * sizeof(int)));
         CUDA(cudaMallocHost(&results[static_cast<size_t>(i)], kCount * sizeof(int)));
         CUDA(cudaMemsetAsync(buffers[i], 0, kCount * sizeof(int), streams[i]));

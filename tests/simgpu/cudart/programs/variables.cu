@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// Globals and constants with initialisers, copies to and from symbols, statics in kernels, templates,
-// managed variables, two translation units with names in common.
+// Globals and constants with initialisers, copies to and from symbols, statics in kernels,
+// templates, managed variables, two translation units with names in common.
 
 #include "check.cuh"
 
