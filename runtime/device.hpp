@@ -170,6 +170,7 @@ class Device {
     bool is_captured(CUstream stream);
     void bring_for_good();
     void start_tracking();
+    void end_threads(bool context_gone);
     bool careful();
     Worker::Host worker_host();
     SwapEngine::Parts swap_parts();

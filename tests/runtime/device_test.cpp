@@ -166,6 +166,18 @@ TEST_F(DeviceTest, FollowsPointersInTables) {
     EXPECT_EQ(op.buffers.size(), 1u);
 }
 
+TEST_F(DeviceTest, EndsWhileTimesOfOperationsAreRead) {
+    config_.mode = Mode::Observe;  // all operations are timed
+    for (int round = 0; round < 100; ++round) {
+        open(16);
+        const std::uint64_t buffer = alloc(2 * kMiB);
+        for (int i = 0; i < 64; ++i) write(buffer, 64, 1);
+        device_->settle(fake_.context());
+        EXPECT_TRUE(check(buffer, 64, 1));  // taken up again, and ended by the destructor
+        device_.reset();
+    }
+}
+
 TEST_F(DeviceTest, SurvivesAFailureOfEachCall) {
     const char* const names[] = {"cuMemCreate",         "cuMemMap",          "cuMemUnmap",
                                  "cuMemSetAccess",      "cuMemRelease",      "cuMemAddressReserve",
