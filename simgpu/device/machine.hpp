@@ -10,7 +10,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "simgpu/device/graph.hpp"
 #include "simgpu/device/memory.hpp"
 #include "simgpu/device/operation.hpp"
 #include "simgpu/device/profile.hpp"
@@ -46,6 +48,7 @@ class Event {
   private:
     friend class Context;
     friend class Stream;
+    friend class Timeline;
     explicit Event(std::shared_ptr<EventState> state);
     std::shared_ptr<EventState> state_;
 };
@@ -76,6 +79,8 @@ class Stream {
     Status write_value(std::uint64_t va, std::uint64_t value, unsigned value_bytes);
     Status wait_value(std::uint64_t va, std::uint64_t value, unsigned value_bytes,
                       WaitCompare compare);
+    /// Behind the stream's earlier work and behind `run`, which afterwards stands for this launch.
+    Status launch_graph(const std::vector<GraphStep>& steps, GraphRun& run);
 
     Status query();
     Status synchronize();
@@ -120,6 +125,7 @@ class Context {
     friend class Machine;
     friend class Event;
     friend class Stream;
+    friend class Timeline;
     explicit Context(std::shared_ptr<ContextState> state);
     std::shared_ptr<ContextState> state_;
     std::unique_ptr<Stream> legacy_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simgpu/device/access_set.hpp"
+#include "simgpu/device/graph.hpp"
 #include "simgpu/device/host_threads.hpp"
 #include "simgpu/device/machine.hpp"
 #include "simgpu/device/operation.hpp"
@@ -29,6 +30,7 @@ struct Op {
         Marker,  ///< Takes no time: event records and waits.
         WriteValue,
         WaitValue,
+        Choice,  ///< Part of a graph whose body is known when it is reached.
     };
 
     Kind kind = Kind::Marker;
@@ -47,6 +49,8 @@ struct Op {
     std::uint64_t submit_ns = 0;  ///< Simulated time of the thread that submitted it.
     std::uint64_t ready_ns = 0, start_ns = 0, end_ns = 0;
     std::uint64_t delay_ns = 0;
+    std::uint64_t latency_ns = 0;  ///< Of a marker: that of a graph's launch.
+    bool in_graph = false;         ///< Its launch was paid for with the graph's.
     Status status = CUDA_SUCCESS;
 
     KernelLaunch launch;
@@ -59,6 +63,9 @@ struct Op {
     std::uint64_t va = 0, value = 0;
     unsigned value_bytes = 4;
     WaitCompare compare = WaitCompare::GreaterEqual;
+
+    std::function<const std::vector<GraphStep>*()> next;  ///< Of a choice.
+    std::shared_ptr<Op> resumes;  ///< The choice to go on with when this one is done.
 
     std::unique_ptr<AccessSet> access;
     KernelOutcome outcome;
@@ -93,6 +100,9 @@ struct ContextState {
     std::vector<std::weak_ptr<StreamState>> streams;
     std::shared_ptr<StreamState> legacy;
 };
+
+/// Whether `va` is host memory that no device may use.
+bool is_pageable(const Memory& memory, std::uint64_t va);
 
 /// What the data work of `op` is; run without the timeline's lock. Sets status, outcome.
 void run_data_work(Op& op);

@@ -38,11 +38,6 @@ Status submit(const OpPtr& op, const std::vector<OpPtr>& after = {}, bool wait =
     return op->context->error;
 }
 
-bool is_pageable(Memory& memory, std::uint64_t va) {
-    const bool inside = va - memory.window_base() < memory.window_bytes();
-    return !inside && memory.find(va).kind == PointerKind::None;
-}
-
 /// Takes the source's bytes now, so that the program may change them as soon as the call returns.
 void stage(Op& op) {
     CopyRequest& copy = op.copy;
@@ -66,6 +61,11 @@ bool on_device(const PointerInfo& info) {
 }
 
 }  // namespace
+
+bool is_pageable(const Memory& memory, std::uint64_t va) {
+    const bool inside = va - memory.window_base() < memory.window_bytes();
+    return !inside && memory.find(va).kind == PointerKind::None;
+}
 
 Stream::Stream(std::shared_ptr<StreamState> state) : state_(std::move(state)) {}
 

@@ -58,29 +58,38 @@ void Timeline::add_timer(std::uint64_t at_ns, TimerKind kind, OpPtr op) {
     timers_.push(Timer{at_ns, sequence_++, kind, std::move(op)});
 }
 
-void Timeline::submit(Call& call, const OpPtr& op, const std::vector<OpPtr>& after) {
+void Timeline::depend(const OpPtr& op, const OpPtr& earlier) {
+    if (earlier == nullptr || earlier->done) return;
+    earlier->dependents.push_back(op);
+    ++op->unmet;
+}
+
+void Timeline::admit(const OpPtr& op) {
     op->sequence = sequence_++;
-    call.self_->local_ns += ns_of(profile_.host_call_us * kUsToNs);
-    op->submit_ns = call.self_->local_ns;
-    const auto depend = [&](const OpPtr& earlier) {
-        if (earlier == nullptr || earlier->done) return;
-        earlier->dependents.push_back(op);
-        ++op->unmet;
-    };
+    if (op->unmet == 0) ready_.push_back(op);
+}
+
+void Timeline::place(const OpPtr& op, const std::vector<OpPtr>& after) {
     StreamState& stream = *op->stream;
-    depend(stream.last);
-    for (const auto& earlier : after) depend(earlier);
+    depend(op, stream.last);
+    for (const auto& earlier : after) depend(op, earlier);
     if (stream.legacy) {
         for (const auto& weak : op->context->streams) {
             const auto other = weak.lock();
             if (other != nullptr && other.get() != &stream && other->blocking())
-                depend(other->last);
+                depend(op, other->last);
         }
     } else if (stream.blocking() && op->context->legacy != nullptr) {
-        depend(op->context->legacy->last);
+        depend(op, op->context->legacy->last);
     }
     stream.last = op;
-    if (op->unmet == 0) ready_.push_back(op);
+    admit(op);
+}
+
+void Timeline::submit(Call& call, const OpPtr& op, const std::vector<OpPtr>& after) {
+    call.self_->local_ns += ns_of(profile_.host_call_us * kUsToNs);
+    op->submit_ns = call.self_->local_ns;
+    place(op, after);
     process_due();
     if (conductor_idle_) conductor_wake_.notify_one();
 }
@@ -125,7 +134,15 @@ void Timeline::begin(const OpPtr& op) {
     }
     switch (op->kind) {
         case Op::Kind::Marker:
-            finish(op, CUDA_SUCCESS);
+            if (op->latency_ns == 0) {
+                finish(op, CUDA_SUCCESS);
+            } else {
+                op->work_done = true;
+                add_timer(now_ns() + op->latency_ns, TimerKind::End, op);
+            }
+            return;
+        case Op::Kind::Choice:
+            choose(op);
             return;
         case Op::Kind::Copy:
             begin_copy(op);
@@ -133,8 +150,7 @@ void Timeline::begin(const OpPtr& op) {
         case Op::Kind::Kernel:
         case Op::Kind::Memset:
             op->delay_ns = delays_.next_ns(op->op_class);
-            add_timer(now_ns() + ns_of(profile_.launch_latency_us * kUsToNs) + op->delay_ns,
-                      TimerKind::WantCompute, op);
+            add_timer(now_ns() + launch_latency_ns(*op) + op->delay_ns, TimerKind::WantCompute, op);
             return;
         case Op::Kind::Function:
             functions_.push_back(op);
@@ -165,8 +181,7 @@ void Timeline::begin_copy(const OpPtr& op) {
     op->op_class = classify(op->copy);
     op->delay_ns = delays_.next_ns(op->op_class);
     if (op->op_class == OpClass::D2d) {
-        add_timer(now_ns() + ns_of(profile_.launch_latency_us * kUsToNs) + op->delay_ns,
-                  TimerKind::WantCompute, op);
+        add_timer(now_ns() + launch_latency_ns(*op) + op->delay_ns, TimerKind::WantCompute, op);
     } else if (is_transfer(*op)) {
         auto& device = device_of(*op);
         device.copy[direction_of(*op)].queue.insert(op);
@@ -295,7 +310,8 @@ void Timeline::work_finished(const OpPtr& op) {
 }
 
 void Timeline::leave_engine(const OpPtr& op) {
-    if (op->kind == Op::Kind::Function || op->kind == Op::Kind::Marker) return;
+    using Kind = Op::Kind;
+    if (op->kind == Kind::Function || op->kind == Kind::Marker || op->kind == Kind::Choice) return;
     auto& device = device_of(*op);
     for (Engine* engine : {&device.compute, &device.copy[0], &device.copy[1]}) {
         if (engine->current != op) continue;
@@ -338,6 +354,7 @@ void Timeline::finish(const OpPtr& op, Status status) {
     for (const auto& dependent : op->dependents) {
         if (--dependent->unmet == 0) ready_.push_back(dependent);
     }
+    if (op->resumes != nullptr) ready_.push_back(std::move(op->resumes));
     for (HostThread* waiter : op->waiters) {
         if (--waiter->waiting_for == 0) wake(*waiter);
     }
@@ -346,6 +363,7 @@ void Timeline::finish(const OpPtr& op, Status status) {
     op->waiters.clear();
     op->launch = {};
     op->function = nullptr;
+    op->next = nullptr;
     op->staged = {};
     op->access = nullptr;
     op->stream = nullptr;

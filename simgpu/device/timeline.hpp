@@ -111,6 +111,11 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     /// Gives `op` its place behind `after` and its stream's earlier operations.
     void submit(Call& call, const std::shared_ptr<Op>& op,
                 const std::vector<std::shared_ptr<Op>>& after);
+    /// The same for a graph: `steps` run once the stream has come here and `previous` is done, each
+    /// behind those that it names. Returns the operation that ends it.
+    std::shared_ptr<Op> submit_graph(Call& call, const std::shared_ptr<StreamState>& stream,
+                                     const std::vector<GraphStep>& steps,
+                                     const std::shared_ptr<Op>& previous);
     /// Blocks until all of `ops` are done.
     void wait(Call& call, const std::vector<std::shared_ptr<Op>>& ops);
     /// SUCCESS or NOT_READY; the latter makes the thread a poller.
@@ -158,6 +163,14 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     };
 
     // The simulation.
+    void place(const OpPtr& op, const std::vector<OpPtr>& after);
+    static void depend(const OpPtr& op, const OpPtr& earlier);
+    void admit(const OpPtr& op);
+    std::vector<OpPtr> place_steps(const std::shared_ptr<StreamState>& stream,
+                                   const std::vector<GraphStep>& steps, const OpPtr& start,
+                                   std::uint64_t submit_ns);
+    void choose(const OpPtr& op);
+    std::uint64_t launch_latency_ns(const Op& op) const;
     void process_due();
     bool frozen() const;
     std::uint64_t next_event_ns() const;

@@ -4,6 +4,7 @@
 
 #include "simgpu/driver/entry.hpp"
 #include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/stream.hpp"
 
 namespace simgpu::driver {
@@ -170,11 +171,13 @@ SIMGPU_CALL(cuCtxGetDevice_v2, (CUdevice * device, CUcontext context),
 SIMGPU_CALL(cuCtxSynchronize, (), {
     driver::Context* context = nullptr;
     SIMGPU_TRY(driver::current_context(context));
+    SIMGPU_TRY(driver::check_context_wait(*context));
     return context->device().synchronize();
 })
 SIMGPU_CALL(cuCtxSynchronize_v2, (CUcontext handle), {
     driver::Context* context = nullptr;
     SIMGPU_TRY(driver::context_or_current(handle, context));
+    SIMGPU_TRY(driver::check_context_wait(*context));
     return context->device().synchronize();
 })
 

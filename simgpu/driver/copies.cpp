@@ -6,6 +6,7 @@
 
 #include "simgpu/driver/allocations.hpp"
 #include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/log.hpp"
 
 namespace simgpu::driver {
@@ -103,22 +104,69 @@ Result<CopyRequest> rectangle_3d(const Copy& copy) {
 
 }  // namespace
 
-CUresult submit_copy(const CopyRequest& request, Side dst, Side src, CUstream stream,
-                     DefaultStream default_stream, Wait wait) {
-    StreamRef ref;
-    SIMGPU_TRY(find_stream(stream, default_stream, ref));
-    if (request.bytes() == 0) return CUDA_SUCCESS;
+CUresult check_copy(const CopyRequest& request, Side dst, Side src, int device) {
     std::uint64_t dst_bytes = extent(request.width, request.height, request.depth,
                                      request.dst_pitch, request.dst_slice_pitch);
     std::uint64_t src_bytes = extent(request.width, request.height, request.depth,
                                      request.src_pitch, request.src_slice_pitch);
-    int device = ref.context->gpu.ordinal;
     SIMGPU_TRY(check_side(request.dst, dst_bytes, dst, device));
-    SIMGPU_TRY(check_side(request.src, src_bytes, src, device));
+    return check_side(request.src, src_bytes, src, device);
+}
+
+CUresult submit_copy(const CopyRequest& request, Side dst, Side src, CUstream stream,
+                     DefaultStream default_stream, Wait wait) {
+    StreamRef ref;
+    if (wait == Wait::UntilDone) {
+        SIMGPU_TRY(find_stream_for_wait(stream, default_stream, ref));
+    } else {
+        SIMGPU_TRY(find_stream_for_work(stream, default_stream, ref));
+    }
+    if (request.bytes() == 0) return CUDA_SUCCESS;
+    SIMGPU_TRY(check_copy(request, dst, src, ref.context->gpu.ordinal));
+    if (ref.capture != nullptr)
+        return capture_task(ref, CopyTask{describe(request, dst, src), request, ref.context});
     if (wait == Wait::Never) return ref->copy_async(request);
     SIMGPU_TRY(ref->copy(request));
     if (wants_sync(request.dst) || wants_sync(request.src)) return ref->synchronize();
     return CUDA_SUCCESS;
+}
+
+Side side_of(CUmemorytype type) {
+    return type == CU_MEMORYTYPE_HOST     ? Side::Host
+           : type == CU_MEMORYTYPE_DEVICE ? Side::Device
+                                          : Side::Any;
+}
+
+CUDA_MEMCPY3D describe(const CopyRequest& request, Side dst, Side src) {
+    CUDA_MEMCPY3D copy{};
+    const auto on_host = [](Side side, std::uint64_t va) {
+        if (side != Side::Any) return side == Side::Host;
+        const PointerKind kind = machine().memory().find(va).kind;
+        return kind != PointerKind::Device && kind != PointerKind::Vmm &&
+               kind != PointerKind::Reserved;
+    };
+    if (on_host(dst, request.dst)) {
+        copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+        copy.dstHost = reinterpret_cast<void*>(request.dst);
+    } else {
+        copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+        copy.dstDevice = request.dst;
+    }
+    if (on_host(src, request.src)) {
+        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+        copy.srcHost = reinterpret_cast<const void*>(request.src);
+    } else {
+        copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+        copy.srcDevice = request.src;
+    }
+    copy.dstPitch = request.dst_pitch;
+    copy.srcPitch = request.src_pitch;
+    copy.dstHeight = request.dst_pitch != 0 ? request.dst_slice_pitch / request.dst_pitch : 0;
+    copy.srcHeight = request.src_pitch != 0 ? request.src_slice_pitch / request.src_pitch : 0;
+    copy.WidthInBytes = request.width;
+    copy.Height = request.height;
+    copy.Depth = request.depth;
+    return copy;
 }
 
 Result<CopyRequest> request_of(const CUDA_MEMCPY2D& copy) {
@@ -158,16 +206,26 @@ Result<CopyRequest> request_of(const CUDA_MEMCPY3D_BATCH_OP& copy) {
                      copy.extent.depth);
 }
 
-CUresult submit_memset(const MemsetRequest& request, CUstream stream, DefaultStream default_stream,
-                       Wait wait) {
-    StreamRef ref;
-    SIMGPU_TRY(find_stream(stream, default_stream, ref));
-    std::uint64_t row_bytes = request.width * request.element_bytes;
+CUresult check_memset(const MemsetRequest& request, int device) {
+    const std::uint64_t row_bytes = request.width * request.element_bytes;
     if (request.dst % request.element_bytes != 0) return CUDA_ERROR_INVALID_VALUE;
     if (row_bytes == 0 || request.height == 0) return CUDA_SUCCESS;
     if (request.height > 1 && request.pitch < row_bytes) return CUDA_ERROR_INVALID_VALUE;
-    SIMGPU_TRY(check_side(request.dst, extent(row_bytes, request.height, 1, request.pitch, 0),
-                          Side::Device, ref.context->gpu.ordinal));
+    return check_side(request.dst, extent(row_bytes, request.height, 1, request.pitch, 0),
+                      Side::Device, device);
+}
+
+CUresult submit_memset(const MemsetRequest& request, CUstream stream, DefaultStream default_stream,
+                       Wait wait) {
+    StreamRef ref;
+    if (wait == Wait::UntilDone) {
+        SIMGPU_TRY(find_stream_for_wait(stream, default_stream, ref));
+    } else {
+        SIMGPU_TRY(find_stream_for_work(stream, default_stream, ref));
+    }
+    SIMGPU_TRY(check_memset(request, ref.context->gpu.ordinal));
+    if (request.width * request.height == 0) return CUDA_SUCCESS;
+    if (ref.capture != nullptr) return capture_task(ref, MemsetTask{request, ref.context});
     return wait == Wait::Never ? ref->memset_async(request) : ref->memset(request);
 }
 

@@ -17,9 +17,12 @@ enum class Side { Any, Host, Device };
 /// How a copy is submitted.
 enum class Wait { Never, UntilDone };
 
-/// Checks what the driver checks before it submits: device sides must be known memory, and in
-/// bounds where they were allocated whole. Unmapped or ungranted VMM memory is the device's to
-/// find.
+/// What the driver checks before it submits: device sides must be known memory, and in bounds where
+/// they were allocated whole. Unmapped or ungranted VMM memory is the device's to find.
+CUresult check_copy(const CopyRequest& request, Side dst, Side src, int device);
+CUresult check_memset(const MemsetRequest& request, int device);
+
+/// Checks and submits, or adds a node where the stream captures.
 CUresult submit_copy(const CopyRequest& request, Side dst, Side src, CUstream stream,
                      DefaultStream default_stream, Wait wait);
 
@@ -28,6 +31,10 @@ Result<CopyRequest> request_of(const CUDA_MEMCPY2D& copy);
 Result<CopyRequest> request_of(const CUDA_MEMCPY3D& copy);
 Result<CopyRequest> request_of(const CUDA_MEMCPY3D_PEER& copy);
 Result<CopyRequest> request_of(const CUDA_MEMCPY3D_BATCH_OP& copy);
+
+/// The same rectangle in the driver's words; what `Side::Any` is follows from where it lies.
+CUDA_MEMCPY3D describe(const CopyRequest& request, Side dst, Side src);
+Side side_of(CUmemorytype type);
 
 CUresult submit_memset(const MemsetRequest& request, CUstream stream, DefaultStream default_stream,
                        Wait wait);

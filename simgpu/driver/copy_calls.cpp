@@ -25,12 +25,7 @@ CUresult copy_rectangle(const Copy* copy, CUstream stream, DefaultStream default
     if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
     auto request = request_of(*copy);
     if (!request) return request.error();
-    auto side = [](CUmemorytype type) {
-        return type == CU_MEMORYTYPE_HOST     ? Side::Host
-               : type == CU_MEMORYTYPE_DEVICE ? Side::Device
-                                              : Side::Any;
-    };
-    return submit_copy(*request, side(copy->dstMemoryType), side(copy->srcMemoryType), stream,
+    return submit_copy(*request, side_of(copy->dstMemoryType), side_of(copy->srcMemoryType), stream,
                        default_stream, wait);
 }
 

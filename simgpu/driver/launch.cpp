@@ -10,6 +10,7 @@
 
 #include "simgpu/driver/attributes.hpp"
 #include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/host_kernels.hpp"
 #include "simgpu/driver/log.hpp"
 #include "simgpu/driver/module.hpp"
@@ -19,15 +20,6 @@
 namespace simgpu::driver {
 
 namespace {
-
-/// One launch on its way: everything it needs, whatever the program does in the meantime.
-struct Job {
-    std::shared_ptr<Function> function;
-    exec::LaunchGeometry geometry;
-    std::vector<std::byte> parameters;
-    SimgpuHostKernel native = nullptr;
-    bool cooperative = false;
-};
 
 /// Device memory as the interpreter asks for it.
 class MemoryAdapter final : public exec::Memory {
@@ -86,14 +78,14 @@ const char* describe(exec::RunStatus status) {
     return "";
 }
 
-KernelOutcome interpret(const Job& job, KernelMemory& memory) {
+KernelOutcome interpret(const KernelCall& call, KernelMemory& memory) {
     exec::RunOptions options;
     options.sm_count = static_cast<std::uint32_t>(machine().profile().sm_count);
-    options.cooperative = job.cooperative;
+    options.cooperative = call.cooperative;
     MemoryAdapter adapter(memory);
-    const Function& function = *job.function;
+    const Function& function = *call.function;
     exec::RunResult result =
-        exec::run(*function.ptx_module, *function.code, job.geometry, job.parameters, adapter,
+        exec::run(*function.ptx_module, *function.code, call.geometry, call.parameters, adapter,
                   function.data->addresses(), options);
     KernelOutcome outcome;
     outcome.status = status_of(result.status);
@@ -126,26 +118,26 @@ struct NativeLaunch {
     }
 };
 
-KernelOutcome run_native(const Job& job, KernelMemory& memory) {
+KernelOutcome run_native(const KernelCall& call, KernelMemory& memory) {
     KernelOutcome outcome;
-    const exec::LaunchGeometry& geometry = job.geometry;
+    const exec::LaunchGeometry& geometry = call.geometry;
     NativeLaunch launch{};
     launch.memory = &memory;
     SimgpuHostLaunch& part = launch.public_part;
-    part.kernel_name = job.function->info->name.c_str();
+    part.kernel_name = call.function->info->name.c_str();
     for (std::size_t axis = 0; axis < 3; ++axis) {
         part.grid[axis] = geometry.grid[axis];
         part.block[axis] = geometry.block[axis];
     }
     part.shared_bytes = geometry.dynamic_shared_bytes;
-    part.param_bytes = static_cast<std::uint32_t>(job.parameters.size());
-    part.params = job.parameters.data();
-    part.device = job.function->context.gpu.ordinal;
+    part.param_bytes = static_cast<std::uint32_t>(call.parameters.size());
+    part.params = call.parameters.data();
+    part.device = call.function->context.gpu.ordinal;
     part.span = &NativeLaunch::span;
     part.flops = &outcome.flops;
     part.bytes = &outcome.bytes;
     part.reserved = &launch;
-    job.native(&part);
+    call.native(&part);
     if (launch.faulted) {
         outcome.status = CUDA_ERROR_ILLEGAL_ADDRESS;
         outcome.fault_va = memory.fault_va();
@@ -252,31 +244,42 @@ CUresult check_executable(Function& function, SimgpuHostKernel native) {
 
 }  // namespace
 
-CUresult launch(const LaunchRequest& request) {
-    StreamRef stream;
-    SIMGPU_TRY(find_stream(request.stream, request.default_stream, stream));
-    auto job = std::make_shared<Job>();
-    SIMGPU_TRY(find_function(request.function, stream.context, job->function));
-    Function& function = *job->function;
-    if (&function.context != stream.context) return CUDA_ERROR_INVALID_HANDLE;
+CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out) {
+    SIMGPU_TRY(find_function(request.function, &context, out.function));
+    Function& function = *out.function;
+    if (&function.context != &context) return CUDA_ERROR_INVALID_HANDLE;
     SIMGPU_TRY(check_geometry(request, function));
     SIMGPU_TRY(check_cooperative(request, function));
-    SIMGPU_TRY(copy_parameters(request, *function.info, job->parameters));
-    job->native = find_host_kernel(function.info->name);
-    SIMGPU_TRY(check_executable(function, job->native));
+    SIMGPU_TRY(copy_parameters(request, *function.info, out.parameters));
+    out.native = find_host_kernel(function.info->name);
+    SIMGPU_TRY(check_executable(function, out.native));
     for (std::size_t axis = 0; axis < 3; ++axis) {
-        job->geometry.grid[axis] = request.grid[axis];
-        job->geometry.block[axis] = request.block[axis];
+        out.geometry.grid[axis] = request.grid[axis];
+        out.geometry.block[axis] = request.block[axis];
     }
-    job->geometry.dynamic_shared_bytes = request.shared_bytes;
-    job->cooperative = request.cooperative;
+    out.geometry.dynamic_shared_bytes = request.shared_bytes;
+    out.cooperative = request.cooperative;
+    return CUDA_SUCCESS;
+}
+
+KernelLaunch kernel_launch(std::shared_ptr<const KernelCall> call) {
     KernelLaunch work;
-    work.name = function.info->name;
-    work.ctas = std::uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
-    work.work = [job](KernelMemory& memory) {
-        return job->native != nullptr ? run_native(*job, memory) : interpret(*job, memory);
+    const auto& grid = call->geometry.grid;
+    work.name = call->function->info->name;
+    work.ctas = std::uint64_t{grid[0]} * grid[1] * grid[2];
+    work.work = [call = std::move(call)](KernelMemory& memory) {
+        return call->native != nullptr ? run_native(*call, memory) : interpret(*call, memory);
     };
-    return stream->launch(std::move(work));
+    return work;
+}
+
+CUresult launch(const LaunchRequest& request) {
+    StreamRef stream;
+    SIMGPU_TRY(find_stream_for_work(request.stream, request.default_stream, stream));
+    auto call = std::make_shared<KernelCall>();
+    SIMGPU_TRY(prepare(request, *stream.context, *call));
+    if (stream.capture != nullptr) return capture_task(stream, KernelTask{std::move(call), {}});
+    return stream->launch(kernel_launch(std::move(call)));
 }
 
 }  // namespace simgpu::driver

@@ -5,9 +5,15 @@
 #include <cuda.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
+#include "simgpu/driver/host_kernel.h"
+#include "simgpu/driver/module.hpp"
 #include "simgpu/driver/stream.hpp"
+#include "simgpu/exec/run.hpp"
 
 namespace simgpu::driver {
 
@@ -23,6 +29,22 @@ struct LaunchRequest {
     void** extra = nullptr;
     bool cooperative = false;
 };
+
+/// A launch that was checked: everything it needs, whatever the program does in the meantime.
+struct KernelCall {
+    std::shared_ptr<Function> function;
+    exec::LaunchGeometry geometry;
+    std::vector<std::byte> parameters;
+    SimgpuHostKernel native = nullptr;
+    bool cooperative = false;
+};
+
+/// Checks as the driver does, and copies the parameters; of the request all but the stream. The
+/// function must be of `context`.
+CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out);
+
+/// What the device is given for it.
+KernelLaunch kernel_launch(std::shared_ptr<const KernelCall> call);
 
 /// Checks as the driver does, copies the parameters, submits.
 CUresult launch(const LaunchRequest& request);

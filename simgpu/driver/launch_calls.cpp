@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The libswap authors
 #include "simgpu/driver/entry.hpp"
 #include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/launch.hpp"
 
 namespace simgpu::driver {
@@ -48,15 +49,17 @@ CUresult launch_with_config(const CUlaunchConfig* config, CUfunction function, v
 CUresult launch_host_function(CUstream handle, CUhostFn function, void* data,
                               DefaultStream default_stream) {
     StreamRef stream;
-    SIMGPU_TRY(find_stream(handle, default_stream, stream));
+    SIMGPU_TRY(find_stream_for_work(handle, default_stream, stream));
     if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (stream.capture != nullptr) return capture_task(stream, HostTask{function, data});
     return stream->host_function([function, data] { function(data); });
 }
 
 CUresult add_callback(CUstream handle, CUstreamCallback function, void* data, unsigned flags,
                       DefaultStream default_stream) {
     StreamRef stream;
-    SIMGPU_TRY(find_stream(handle, default_stream, stream));
+    SIMGPU_TRY(find_stream_for_work(handle, default_stream, stream));
+    SIMGPU_TRY(refuse_where_captured(stream));
     if (function == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
     return stream->callback(
         [handle, function, data](Status status) { function(handle, status, data); });

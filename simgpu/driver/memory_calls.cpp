@@ -3,6 +3,7 @@
 #include "simgpu/driver/allocations.hpp"
 #include "simgpu/driver/entry.hpp"
 #include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/pools.hpp"
 
 namespace simgpu::driver {
@@ -25,6 +26,7 @@ CUresult allocate(CUdeviceptr* out, std::size_t bytes) {
     Context* context = nullptr;
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     SIMGPU_TRY(current_context(context));
+    SIMGPU_TRY(check_unsafe_call());
     if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     auto va = machine().allocate(context->gpu.ordinal, bytes);
     if (!va && va.error() == CUDA_ERROR_OUT_OF_MEMORY && context->gpu.pools->give_back()) {
@@ -54,6 +56,7 @@ CUresult allocate_managed(CUdeviceptr* out, std::size_t bytes, unsigned flags) {
     Context* context = nullptr;
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     SIMGPU_TRY(current_context(context));
+    SIMGPU_TRY(check_unsafe_call());
     bool flags_ok = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST;
     if (out == nullptr || bytes == 0 || !flags_ok) return CUDA_ERROR_INVALID_VALUE;
     // Pinned host memory is what both sides can use; pages do not migrate.
@@ -70,6 +73,7 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
     Context* context = nullptr;
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     SIMGPU_TRY(current_context(context));
+    SIMGPU_TRY(check_unsafe_call());
     if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
     auto pointer = machine().host_allocate(bytes, flags);
     if (!pointer) return pointer.error();
@@ -85,6 +89,7 @@ CUresult register_host(void* pointer, std::size_t bytes, unsigned flags) {
     Context* context = nullptr;
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     SIMGPU_TRY(current_context(context));
+    SIMGPU_TRY(check_unsafe_call());
     if (pointer == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
     SIMGPU_TRY(machine().host_register(pointer, bytes, flags));
     allocations().add({reinterpret_cast<std::uint64_t>(pointer), bytes,
@@ -96,6 +101,7 @@ CUresult unregister_host(void* pointer) {
     Context* context = nullptr;
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     SIMGPU_TRY(current_context(context));
+    SIMGPU_TRY(check_unsafe_call());
     if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
     auto allocation = allocations().at(reinterpret_cast<std::uint64_t>(pointer));
     if (!allocation || allocation->kind != Allocation::Kind::HostRegistered) {
@@ -171,6 +177,7 @@ SIMGPU_CALL(cuMemAllocManaged, (CUdeviceptr * out, size_t bytes, unsigned flags)
 SIMGPU_CALL(cuMemFree_v2, (CUdeviceptr va), {
     driver::Context* context = nullptr;
     SIMGPU_TRY(driver::current_context(context));
+    SIMGPU_TRY(driver::check_unsafe_call());
     return va == 0 ? CUDA_SUCCESS : driver::free_device_memory(va);
 })
 SIMGPU_CALL(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t* bytes, CUdeviceptr va),
@@ -183,6 +190,7 @@ SIMGPU_CALL(cuMemHostAlloc, (void** out, size_t bytes, unsigned flags),
 SIMGPU_CALL(cuMemFreeHost, (void* pointer), {
     driver::Context* context = nullptr;
     SIMGPU_TRY(driver::current_context(context));
+    SIMGPU_TRY(driver::check_unsafe_call());
     return pointer == nullptr ? CUDA_SUCCESS : driver::free_host_memory(pointer);
 })
 SIMGPU_CALL(cuMemHostRegister, (void* pointer, size_t bytes, unsigned flags),

@@ -7,7 +7,6 @@
 #include "simgpu/driver/entry.hpp"
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/log.hpp"
-#include "simgpu/driver/stream.hpp"
 
 namespace simgpu::driver {
 namespace {
@@ -29,48 +28,11 @@ CUresult export_table(const void** table, const CUuuid* id) {
     return CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult exchange_capture_mode(CUstreamCaptureMode* mode) {
-    thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-    if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
-    if (mode == nullptr || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL ||
-        *mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    std::swap(*mode, current);
-    return CUDA_SUCCESS;
-}
-
-/// Nothing captures here yet.
-CUresult capture_status(CUstream handle, DefaultStream default_stream,
-                        CUstreamCaptureStatus* status) {
-    if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    StreamRef stream;
-    SIMGPU_TRY(find_stream(handle, default_stream, stream));
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-}
-
 }  // namespace
 }  // namespace simgpu::driver
 
 SIMGPU_CALL(cuGetExportTable, (const void** table, const CUuuid* id),
             { return driver::export_table(table, id); })
-
-SIMGPU_CALL(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode),
-            { return driver::exchange_capture_mode(mode); })
-SIMGPU_CALL_PTSZ(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus* status),
-                 { return driver::capture_status(stream, default_stream, status); })
-SIMGPU_CALL_PTSZ(cuStreamGetCaptureInfo,
-                 (CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*),
-                 { return driver::capture_status(stream, default_stream, status); })
-SIMGPU_CALL_PTSZ(cuStreamGetCaptureInfo_v2,
-                 (CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
-                  const CUgraphNode**, size_t*),
-                 { return driver::capture_status(stream, default_stream, status); })
-SIMGPU_CALL_PTSZ(cuStreamGetCaptureInfo_v3,
-                 (CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
-                  const CUgraphNode**, const CUgraphEdgeData**, size_t*),
-                 { return driver::capture_status(stream, default_stream, status); })
 
 SIMGPU_CALL(cuProfilerInitialize, (const char*, const char*, CUoutput_mode), {
     return CUDA_ERROR_PROFILER_DISABLED;  // as in drivers since CUDA 12

@@ -6,6 +6,7 @@
 
 #include "simgpu/driver/entry.hpp"
 #include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/log.hpp"
 #include "simgpu/driver/module.hpp"
 
@@ -18,6 +19,7 @@ CUresult load_data(CUmodule* out, const void* data, unsigned count, CUjit_option
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     SIMGPU_TRY(current_context(context));
     if (out == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    SIMGPU_TRY(check_unsafe_call());
     SIMGPU_TRY(check_jit_options(count, options, values));
     auto code = open_image(data, JitOptions(count, options, values), true);
     if (!code) return code.error();
@@ -54,6 +56,7 @@ CUresult find_module(CUmodule handle, std::shared_ptr<Module>& out) {
 CUresult unload(CUmodule handle) {
     std::shared_ptr<Module> module;
     SIMGPU_TRY(find_module(handle, module));
+    SIMGPU_TRY(check_unsafe_call());
     // Launches under way keep what they use, but the variables' addresses may be handed out again.
     static_cast<void>(module->context().device().synchronize());
     modules().remove(handle);

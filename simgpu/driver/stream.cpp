@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/handle_table.hpp"
 
 namespace simgpu::driver {
@@ -45,6 +46,10 @@ CUresult destroy_stream(CUstream handle) {
     if (handle == nullptr || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
+    auto object = streams().find(handle);
+    if (object == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    StreamRef ref{object, object->stream.get(), &object->context, nullptr};
+    SIMGPU_TRY(refuse_where_captured(ref));
     return streams().remove(handle) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -58,7 +63,8 @@ CUresult create_event(CUevent* out, unsigned flags) {
     if (timed_interprocess) return CUDA_ERROR_INVALID_VALUE;
     Context* context = nullptr;
     SIMGPU_TRY(current_context(context));
-    auto object = std::make_shared<EventObject>(*context, context->device().create_event(flags));
+    auto object = std::make_shared<EventObject>(*context, context->device().create_event(flags),
+                                                nullptr, false);
     *out = reinterpret_cast<CUevent>(object.get());
     events().add(std::move(object));
     return CUDA_SUCCESS;
@@ -72,11 +78,20 @@ CUresult destroy_event(CUevent handle) {
 CUresult record(CUevent handle, CUstream stream, DefaultStream default_stream, unsigned flags) {
     if ((flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) != 0)
         return CUDA_ERROR_INVALID_VALUE;
+    const bool external = flags == CU_EVENT_RECORD_EXTERNAL;
     StreamRef ref;
     std::shared_ptr<EventObject> event;
-    SIMGPU_TRY(find_stream(stream, default_stream, ref));
+    SIMGPU_TRY(find_stream_for_work(stream, default_stream, ref));
     SIMGPU_TRY(find_event(handle, event));
     if (&event->context != ref.context) return CUDA_ERROR_INVALID_HANDLE;
+    if (ref.capture != nullptr) {
+        if (external) return capture_task(ref, EventRecordTask{event});
+        capture_record(ref, *event);
+        return CUDA_SUCCESS;
+    }
+    // A node of its own is what the flag asks for, and there is none outside of a capture.
+    if (external) return CUDA_ERROR_INVALID_VALUE;
+    forget_captured_record(*event);
     return ref->record(*event->event);
 }
 
@@ -86,6 +101,8 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
     std::shared_ptr<EventObject> last;
     SIMGPU_TRY(find_event(start, first));
     SIMGPU_TRY(find_event(end, last));
+    SIMGPU_TRY(check_event_not_captured(*first));
+    SIMGPU_TRY(check_event_not_captured(*last));
     auto result = simgpu::Event::elapsed_ms(*first->event, *last->event);
     if (!result) return result.error();
     *milliseconds = *result;
@@ -95,11 +112,18 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
 CUresult wait_event(CUstream stream, CUevent handle, unsigned flags, DefaultStream default_stream) {
     if ((flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) != 0)
         return CUDA_ERROR_INVALID_VALUE;
+    const bool external = flags == CU_EVENT_WAIT_EXTERNAL;
     StreamRef ref;
     std::shared_ptr<EventObject> event;
-    SIMGPU_TRY(find_stream(stream, default_stream, ref));
+    SIMGPU_TRY(find_stream_for_work(stream, default_stream, ref));
     SIMGPU_TRY(find_event(handle, event));
-    return ref->wait(*event->event);
+    if (external) {
+        if (ref.capture == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        return capture_task(ref, EventWaitTask{event});
+    }
+    bool done = false;
+    SIMGPU_TRY(capture_wait(ref, *event, done));
+    return done ? CUDA_SUCCESS : ref->wait(*event->event);
 }
 
 CUresult get_attribute(CUstream stream, DefaultStream default_stream, CUstreamAttrID which,
@@ -185,6 +209,7 @@ CUresult find_event(CUevent handle, std::shared_ptr<EventObject>& out) {
 }
 
 void release_streams_of(Context& context) {
+    drop_captures_of(context);
     streams().remove_if([&](const StreamObject& object) { return &object.context == &context; });
     events().remove_if([&](const EventObject& object) { return &object.context == &context; });
 }
@@ -208,13 +233,13 @@ SIMGPU_CALL(cuCtxGetStreamPriorityRange, (int* least, int* greatest), {
 
 SIMGPU_CALL_PTSZ(cuStreamSynchronize, (CUstream stream), {
     driver::StreamRef ref;
-    SIMGPU_TRY(driver::find_stream(stream, default_stream, ref));
+    SIMGPU_TRY(driver::find_stream_for_wait(stream, default_stream, ref));
     return ref->synchronize();
 })
 
 SIMGPU_CALL_PTSZ(cuStreamQuery, (CUstream stream), {
     driver::StreamRef ref;
-    SIMGPU_TRY(driver::find_stream(stream, default_stream, ref));
+    SIMGPU_TRY(driver::find_stream_for_wait(stream, default_stream, ref));
     return ref->query();
 })
 
@@ -264,7 +289,8 @@ SIMGPU_CALL_PTSZ(cuStreamCopyAttributes, (CUstream to, CUstream from), {
 })
 SIMGPU_CALL_PTSZ(cuStreamAttachMemAsync, (CUstream stream, CUdeviceptr, size_t, unsigned), {
     driver::StreamRef ref;  // managed memory is always visible everywhere here
-    return driver::find_stream(stream, default_stream, ref);
+    SIMGPU_TRY(driver::find_stream_for_work(stream, default_stream, ref));
+    return driver::refuse_where_captured(ref);
 })
 
 SIMGPU_CALL(cuEventCreate, (CUevent * out, unsigned flags),
@@ -278,11 +304,15 @@ SIMGPU_CALL_PTSZ(cuEventRecordWithFlags, (CUevent event, CUstream stream, unsign
 SIMGPU_CALL(cuEventQuery, (CUevent handle), {
     std::shared_ptr<driver::EventObject> event;
     SIMGPU_TRY(driver::find_event(handle, event));
+    SIMGPU_TRY(driver::check_event_not_captured(*event));
+    SIMGPU_TRY(driver::check_unsafe_call());
     return event->event->query();
 })
 SIMGPU_CALL(cuEventSynchronize, (CUevent handle), {
     std::shared_ptr<driver::EventObject> event;
     SIMGPU_TRY(driver::find_event(handle, event));
+    SIMGPU_TRY(driver::check_event_not_captured(*event));
+    SIMGPU_TRY(driver::check_unsafe_call());
     return event->event->synchronize();
 })
 SIMGPU_CALL(cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent end),

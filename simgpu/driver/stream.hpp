@@ -20,11 +20,16 @@ struct StreamObject {
     std::atomic<CUsynchronizationPolicy> synchronization{CU_SYNC_POLICY_AUTO};
 };
 
+struct CapturedRecord;
+struct StreamCapture;
+
 /// A stream for the length of a call.
 struct StreamRef {
     std::shared_ptr<StreamObject> owner;
     simgpu::Stream* stream = nullptr;
     Context* context = nullptr;
+    /// Its part in a capture; only find_stream_for_work sets it.
+    std::shared_ptr<StreamCapture> capture;
 
     simgpu::Stream* operator->() const { return stream; }
 };
@@ -35,10 +40,20 @@ CUresult find_stream(CUstream handle, DefaultStream default_stream, StreamRef& o
 /// The same, but a device error does not matter.
 CUresult find_stream_even_failed(CUstream handle, DefaultStream default_stream, StreamRef& out);
 
+/// The same for a call that submits work, or adds it to the graph where `out.capture` is set.
+/// Errors also: STREAM_CAPTURE_INVALIDATED, and STREAM_CAPTURE_IMPLICIT for the legacy stream while
+/// it would have to wait for a stream that captures, which is then invalidated.
+CUresult find_stream_for_work(CUstream handle, DefaultStream default_stream, StreamRef& out);
+/// The same for a call that waits for the stream or asks about it, which no capture allows.
+CUresult find_stream_for_wait(CUstream handle, DefaultStream default_stream, StreamRef& out);
+
 /// What a CUevent points at.
 struct EventObject {
     Context& context;
     std::unique_ptr<simgpu::Event> event;
+    /// Set while it was last recorded in a stream that captures. Covered by graphs_lock().
+    std::shared_ptr<const CapturedRecord> captured;
+    std::atomic<bool> is_captured{false};
 };
 
 CUresult find_event(CUevent handle, std::shared_ptr<EventObject>& out);

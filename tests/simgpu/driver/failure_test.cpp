@@ -156,8 +156,7 @@ TEST_F(OnDemand, CallsAreCounted) {
 }
 
 TEST_F(OnDemand, WhatIsNotBuiltSaysSo) {
-    CUgraph graph = nullptr;
-    EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuGraphCreate(&graph, 0));
+    EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuDestroyExternalSemaphore(nullptr));
     const void* table = nullptr;
     CUuuid id{};
     EXPECT_NE(CUDA_SUCCESS, cuGetExportTable(&table, &id));

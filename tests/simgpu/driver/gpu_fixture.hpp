@@ -104,7 +104,8 @@ class Gpu : public ::testing::Test {
     }
 
     void TearDown() override {
-        if (context != nullptr) EXPECT_CU(CUDA_SUCCESS, cuCtxDestroy(context));
+        if (context == nullptr) return;
+        EXPECT_CU(CUDA_SUCCESS, cuCtxDestroy(context));
     }
 
     CUfunction function(const char* name) {
