@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cost/planner.hpp"
+#include "cost/policies/policy.hpp"
 #include "cost/replay.hpp"
 #include "tools/commands.hpp"
 #include "tools/files.hpp"
@@ -16,31 +18,50 @@ namespace libswap::tools {
 
 namespace {
 
+using nlohmann::ordered_json;
+
+constexpr std::size_t kStallsShown = 5;
+
 struct PlanArguments {
     std::string workload;
     std::string budget = "60%";
     std::string host_limit;
     std::string machine = "pcie4-a100";
+    std::string policy = "libswap";
     std::string output;
     std::string check;
     bool whole_tensors = false;
     bool json = false;
 };
 
-tl::expected<cost::Workload, std::string> load_workload(const std::string& path) {
-    const auto text = read_file(path);
-    if (!text) return tl::unexpected(text.error());
-    auto workload = parse_workload(*text);
-    if (!workload) return tl::unexpected(fmt::format("{}: {}", path, workload.error()));
-    if (workload->op_count() == 0) {
-        return tl::unexpected(fmt::format("{}: the workload has no operations", path));
+/// What one operation waited for before it began.
+struct Stall {
+    cost::OpIndex op = 0;
+    double us = 0;
+};
+
+/// The longest waits of an iteration, longest first. One before the first operation is not seen.
+std::vector<Stall> longest_stalls(const cost::Workload& workload,
+                                  const std::vector<double>& op_start_us) {
+    std::vector<Stall> stalls;
+    for (cost::OpIndex k = 1; k < workload.op_count() && k < op_start_us.size(); ++k) {
+        const double us = op_start_us[k] - op_start_us[k - 1] - workload.op(k - 1).duration_us;
+        if (us > 1) stalls.push_back({k, us});
     }
-    return workload;
+    std::stable_sort(stalls.begin(), stalls.end(),
+                     [](const Stall& a, const Stall& b) { return a.us > b.us; });
+    stalls.resize(std::min(stalls.size(), kStallsShown));
+    return stalls;
 }
 
 /// The figures, in the order they are shown.
-nlohmann::ordered_json figures(const cost::PlanResult& result, const cost::Workload& workload,
-                               std::uint64_t budget_bytes, const std::string& machine) {
+ordered_json figures(const cost::PolicyResult& planned, const cost::Workload& workload,
+                     std::uint64_t budget_bytes, const std::string& machine) {
+    const cost::PlanResult& result = planned.result;
+    ordered_json stalls = ordered_json::array();
+    for (const Stall& s : longest_stalls(workload, result.predicted.op_start_us)) {
+        stalls.push_back({{"op", s.op}, {"name", std::string(workload.name(s.op))}, {"us", s.us}});
+    }
     return {{"machine", machine},
             {"operations", workload.op_count()},
             {"peak_bytes", result.peak_bytes},
@@ -52,10 +73,12 @@ nlohmann::ordered_json figures(const cost::PlanResult& result, const cost::Workl
             {"d2h_bytes", result.predicted.to_host_bytes},
             {"h2d_bytes", result.predicted.to_device_bytes},
             {"peak_used_bytes", result.predicted.peak_used_bytes},
-            {"actions", result.plan.actions.size()}};
+            {"actions", result.plan.actions.size()},
+            {"stalls", std::move(stalls)},
+            {"note", planned.note}};
 }
 
-void print_figures(const nlohmann::ordered_json& f) {
+void print_figures(const std::string& policy, const ordered_json& f) {
     const auto line = [](const char* what, const std::string& value) {
         fmt::print("{:<12}{}\n", what, value);
     };
@@ -63,6 +86,8 @@ void print_figures(const nlohmann::ordered_json& f) {
     const double budget = f["budget_bytes"];
     const double time_us = f["iteration_us"];
     const double compute_us = f["compute_us"];
+    const auto note = f["note"].get<std::string>();
+    line("policy", note.empty() ? policy : fmt::format("{} ({})", policy, note));
     line("machine", f["machine"].get<std::string>());
     line("operations", fmt::format("{}", f["operations"].get<std::size_t>()));
     line("peak", format_bytes(peak));
@@ -76,34 +101,40 @@ void print_figures(const nlohmann::ordered_json& f) {
     line("out", fmt::format("{} per iteration", format_bytes(f["d2h_bytes"])));
     line("in", fmt::format("{} per iteration", format_bytes(f["h2d_bytes"])));
     line("actions", fmt::format("{}", f["actions"].get<std::size_t>()));
+    for (const auto& s : f["stalls"]) {
+        line("waits", fmt::format("{:.3f} ms before operation {} ({})", s["us"].get<double>() / 1e3,
+                                  s["op"].get<std::size_t>(), s["name"].get<std::string>()));
+    }
 }
 
 /// A plan from elsewhere, replayed instead of made.
-tl::expected<cost::PlanResult, std::string> check_plan(const PlanArguments& args,
-                                                       const cost::Workload& workload,
-                                                       const cost::Machine& machine,
-                                                       std::uint64_t budget_bytes) {
+tl::expected<cost::PolicyResult, std::string> check_plan(const PlanArguments& args,
+                                                         const cost::Workload& workload,
+                                                         const cost::Machine& machine,
+                                                         std::uint64_t budget_bytes) {
     const auto text = read_file(args.check);
     if (!text) return tl::unexpected(text.error());
     auto plan = parse_plan(*text, workload);
     if (!plan) return tl::unexpected(fmt::format("{}: {}", args.check, plan.error()));
-    auto replayed = cost::replay(workload, machine, budget_bytes, *plan);
+    auto replayed = cost::replay(workload, machine, budget_bytes, *plan, {.timeline = true});
     if (!replayed) {
         return tl::unexpected(fmt::format("{}: {}", args.check, replayed.error().message));
     }
-    cost::PlanResult result;
-    result.plan = std::move(*plan);
-    result.predicted = std::move(*replayed);
-    result.compute_us = workload.compute_us();
-    result.peak_bytes = workload.peak_bytes();
-    result.host_bytes = result.predicted.host_bytes;
-    return result;
+    cost::PolicyResult checked;
+    checked.result.plan = std::move(*plan);
+    checked.result.predicted = std::move(*replayed);
+    checked.result.compute_us = workload.compute_us();
+    checked.result.peak_bytes = workload.peak_bytes();
+    checked.result.host_bytes = checked.result.predicted.host_bytes;
+    return checked;
 }
 
-tl::expected<cost::PlanResult, std::string> make_plan(const PlanArguments& args,
-                                                      const cost::Workload& workload,
-                                                      const cost::Machine& machine,
-                                                      std::uint64_t budget_bytes) {
+tl::expected<cost::PolicyResult, std::string> make_plan(const PlanArguments& args,
+                                                        const cost::Workload& workload,
+                                                        const cost::Machine& machine,
+                                                        std::uint64_t budget_bytes) {
+    const auto policy = load_policy(args.policy);
+    if (!policy) return tl::unexpected(policy.error());
     cost::PlanRequest request;
     request.budget_bytes = budget_bytes;
     request.whole_tensors = args.whole_tensors;
@@ -112,7 +143,7 @@ tl::expected<cost::PlanResult, std::string> make_plan(const PlanArguments& args,
         if (!limit) return tl::unexpected(limit.error());
         request.host_limit_bytes = *limit;
     }
-    auto result = cost::make_plan(workload, machine, request);
+    auto result = cost::make_policy_plan(*policy, workload, machine, request);
     if (!result) return tl::unexpected(result.error().message);
     return std::move(*result);
 }
@@ -128,14 +159,14 @@ int run_plan(const PlanArguments& args) {
                                            : check_plan(args, *workload, *machine, *budget);
     if (!result) return fail(result.error());
     if (!args.output.empty()) {
-        const auto written = write_file(args.output, format_plan(result->plan, *workload));
+        const auto written = write_file(args.output, format_plan(result->result.plan, *workload));
         if (!written) return fail(written.error());
     }
     const auto f = figures(*result, *workload, *budget, machine->name);
     if (args.json) {
         fmt::print("{}\n", f.dump());
     } else {
-        print_figures(f);
+        print_figures(args.check.empty() ? args.policy : args.check, f);
     }
     return 0;
 }
@@ -153,6 +184,7 @@ void add_plan_command(CLI::App& app, int& exit_status) {
     command->add_option("--host-limit", args->host_limit, "memory for host copies (no limit)");
     command->add_option("--machine", args->machine, "a known machine's name, or a machine file")
         ->capture_default_str();
+    command->add_option("--policy", args->policy, policy_names())->capture_default_str();
     command->add_option("-o,--output", args->output, "write the plan (libswap-plan/1) here");
     command->add_option("--check", args->check, "replay this plan instead of making one");
     command->add_flag("--whole-tensors", args->whole_tensors, "move no parts of tensors");

@@ -193,6 +193,17 @@ tl::expected<cost::Workload, std::string> parse_workload(std::string_view text) 
     return parse(text, "libswap-workload/1", [](const json& root) { return read_workload(root); });
 }
 
+tl::expected<cost::Workload, std::string> load_workload(const std::string& path) {
+    const auto text = read_file(path);
+    if (!text) return error(text.error());
+    auto workload = parse_workload(*text);
+    if (!workload) return error(fmt::format("{}: {}", path, workload.error()));
+    if (workload->op_count() == 0) {
+        return error(fmt::format("{}: the workload has no operations", path));
+    }
+    return workload;
+}
+
 std::string format_workload(const cost::Workload& workload, const WorkloadMeta& meta) {
     ordered_json root;
     root["format"] = "libswap-workload/1";
@@ -263,6 +274,21 @@ tl::expected<cost::Machine, std::string> load_machine(const std::string& name_or
     auto machine = parse_machine(*text, name_or_path);
     if (!machine) return error(fmt::format("{}: {}", name_or_path, machine.error()));
     return machine;
+}
+
+std::string policy_names() {
+    std::string names;
+    for (const cost::PolicyKind kind : cost::all_policies()) {
+        if (!names.empty()) names += ", ";
+        names += cost::policy_name(kind);
+    }
+    return names;
+}
+
+tl::expected<cost::PolicyKind, std::string> load_policy(const std::string& name) {
+    const auto policy = cost::find_policy(name);
+    if (!policy) return error(fmt::format("unknown policy {} (known: {})", name, policy_names()));
+    return *policy;
 }
 
 tl::expected<std::uint64_t, std::string> parse_budget(std::string_view text,

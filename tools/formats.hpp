@@ -9,6 +9,7 @@
 
 #include "cost/machine.hpp"
 #include "cost/plan.hpp"
+#include "cost/policies/policy.hpp"
 #include "cost/workload.hpp"
 
 namespace libswap::tools {
@@ -23,6 +24,8 @@ struct WorkloadMeta {
 
 /// libswap-workload/1 as JSON text. Errors are one line and say where.
 tl::expected<cost::Workload, std::string> parse_workload(std::string_view text);
+/// From a file, which must have operations. The error names it.
+tl::expected<cost::Workload, std::string> load_workload(const std::string& path);
 std::string format_workload(const cost::Workload& workload, const WorkloadMeta& meta);
 
 /// libswap-plan/1 as JSON text. Tensors are named by their id in the workload.
@@ -39,6 +42,11 @@ tl::expected<cost::Machine, std::string> parse_machine(std::string_view text,
 
 /// A built-in machine's name, or the path of a machine file.
 tl::expected<cost::Machine, std::string> load_machine(const std::string& name_or_path);
+
+/// A policy by its name. The error lists the names.
+tl::expected<cost::PolicyKind, std::string> load_policy(const std::string& name);
+/// "libswap, lru, ..."
+std::string policy_names();
 
 /// "8GiB", "512M", "1e9", or "60%" of `whole_bytes`.
 tl::expected<std::uint64_t, std::string> parse_budget(std::string_view text,

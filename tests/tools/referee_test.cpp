@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cost/planner.hpp"
+#include "cost/policies/policy.hpp"
 #include "cost/replay.hpp"
 #include "tests/cost/random_workload.hpp"
 #include "tests/tools/command.hpp"
@@ -111,6 +112,23 @@ TEST_F(Referee, AgreesOnRandomWorkloads) {
     }
     EXPECT_GT(refused, 0);
     EXPECT_LT(refused, 12);
+}
+
+TEST_F(Referee, AcceptsThePlansOfEveryPolicy) {
+    const cost::Machine& machine = *cost::find_machine("pcie4-a100");
+    for (std::uint32_t seed = 0; seed < 2; ++seed) {
+        const cost::Workload w = cost::random_training(300 + seed, 8 + 8 * static_cast<int>(seed));
+        const std::string file = folder_.file("workload.json.gz");
+        ASSERT_TRUE(write_file(file, format_workload(w, {})));
+        const std::uint64_t budget = budget_of(w, 0.7 - 0.2 * seed);
+        for (const cost::PolicyKind kind : cost::all_policies()) {
+            const auto planned = cost::make_policy_plan(kind, w, machine, {.budget_bytes = budget});
+            ASSERT_TRUE(planned) << planned.error().message;
+            const json verdict = judge(file, budget, planned->result.plan, w);
+            EXPECT_FALSE(verdict.contains("error")) << cost::policy_name(kind) << verdict;
+            expect_agreement(verdict, planned->result.predicted);
+        }
+    }
 }
 
 TEST_F(Referee, AcceptsThePlansOfTheHandedWorkloads) {
