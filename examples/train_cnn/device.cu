@@ -31,8 +31,20 @@ DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
     use.peak_bytes = std::max(use.peak_bytes, use.bytes);
 }
 
+DeviceBuffer DeviceBuffer::part(std::size_t offset, std::size_t bytes) const {
+    DeviceBuffer inside;
+    inside.data_ = static_cast<char*>(data_) + offset;
+    inside.bytes_ = bytes;
+    inside.owns_ = false;
+    return inside;
+}
+
 void DeviceBuffer::reset() {
-    if (data_ != nullptr) {
+    if (!owns_) {
+        data_ = nullptr;
+        bytes_ = 0;
+        owns_ = true;
+    } else if (data_ != nullptr) {
         // Fails only after an error that has been said already, or while the process ends.
         static_cast<void>(cudaFree(data_));
         memory_use().bytes -= bytes_;

@@ -35,19 +35,25 @@ struct MemoryUse {
 };
 MemoryUse& memory_use();
 
-/// Device memory of one tensor: one cudaMalloc, counted.
+/// Device memory of one tensor: one cudaMalloc, counted, or a part of another buffer.
 class DeviceBuffer {
   public:
     DeviceBuffer() = default;
     explicit DeviceBuffer(std::size_t bytes);
     ~DeviceBuffer() { reset(); }
     DeviceBuffer(DeviceBuffer&& other) noexcept
-        : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+        : data_(std::exchange(other.data_, nullptr)),
+          bytes_(std::exchange(other.bytes_, 0)),
+          owns_(std::exchange(other.owns_, true)) {}
     DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(bytes_, other.bytes_);
+        std::swap(owns_, other.owns_);
         return *this;
     }
+
+    /// A tensor inside this buffer, which must outlive it.
+    DeviceBuffer part(std::size_t offset, std::size_t bytes) const;
 
     void reset();
     /// Allocates if that has not happened.
@@ -61,6 +67,7 @@ class DeviceBuffer {
   private:
     void* data_ = nullptr;
     std::size_t bytes_ = 0;
+    bool owns_ = true;
 };
 
 }  // namespace train_cnn

@@ -19,7 +19,8 @@ constexpr const char* kHelp =
     "  --seed N          of the first weights and of the order of the images (1)\n"
     "  --lr X            learning rate (0.002)\n"
     "  --momentum X      (0.9)\n"
-    "  --alloc once|iteration   when activations and their gradients are allocated (once)\n"
+    "  --alloc once|iteration|arena   activations and their gradients: allocated once, anew in\n"
+    "                    every step, or as parts of one allocation (once)\n"
     "  --leave BYTES     train with that much device memory, having taken all else (0: take "
     "nothing)\n"
     "  --data FILE       the images (examples/data/digits.txt)\n"
@@ -72,7 +73,9 @@ bool set_option(Options& options, const char* name, const char* text) {
     }
     if (std::strcmp(name, "--alloc") == 0) {
         options.alloc_each_iteration = std::strcmp(text, "iteration") == 0;
-        return options.alloc_each_iteration || std::strcmp(text, "once") == 0;
+        options.alloc_arena = std::strcmp(text, "arena") == 0;
+        return options.alloc_each_iteration || options.alloc_arena ||
+               std::strcmp(text, "once") == 0;
     }
     if (std::strcmp(name, "--leave") == 0) {
         const bool valid = parse_int(text, 0, 1LL << 62, value);

@@ -21,6 +21,8 @@ struct Options {
     float momentum = 0.9f;
     /// Activations and their gradients: allocated once, or when needed and freed when done with.
     bool alloc_each_iteration = false;
+    /// All of them are parts of one allocation.
+    bool alloc_arena = false;
     /// Device memory to leave to the training when it begins, the rest is taken; 0: all.
     std::uint64_t leave_bytes = 0;
     std::string data;

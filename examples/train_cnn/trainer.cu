@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace train_cnn {
 namespace {
 
 constexpr float kOne = 1.0f;
 constexpr float kZero = 0.0f;
+// Of tensors in one allocation: cudaMalloc aligns to no more.
+constexpr std::size_t kAlignment = 512;
 // For cuBLAS, so that it takes no memory that is not counted.
 constexpr std::size_t kWorkspaceBytes = std::size_t{256} << 10;
 
@@ -81,13 +84,37 @@ Trainer::Trainer(const Options& options) : options_(options), network_(make_netw
     results_ = floats(2);
     outputs_.resize(network_.convolutions.size());
     if (!options.alloc_each_iteration) {
-        for (int i = 0; i < static_cast<int>(outputs_.size()); ++i) {
-            outputs_[i].ensure(output_layout(i).bytes());
+        allocate_tensors();
+    }
+}
+
+void Trainer::allocate_tensors() {
+    std::vector<std::pair<DeviceBuffer*, std::size_t>> tensors;
+    for (int i = 0; i < static_cast<int>(outputs_.size()); ++i) {
+        tensors.emplace_back(&outputs_[i], output_layout(i).bytes());
+    }
+    tensors.emplace_back(&pooled_, pooled_layout().bytes());
+    for (DeviceBuffer& gradient : gradients_) {
+        tensors.emplace_back(&gradient, output_layout(0).bytes());
+    }
+    if (!options_.alloc_arena) {
+        for (const auto& [tensor, bytes] : tensors) {
+            tensor->ensure(bytes);
         }
-        pooled_.ensure(half.bytes());
-        for (DeviceBuffer& gradient : gradients_) {
-            gradient.ensure(full.bytes());
-        }
+        return;
+    }
+    const auto aligned = [](std::size_t bytes) {
+        return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    };
+    std::size_t total = 0;
+    for (const auto& [tensor, bytes] : tensors) {
+        total += aligned(bytes);
+    }
+    arena_ = DeviceBuffer(total);
+    std::size_t offset = 0;
+    for (const auto& [tensor, bytes] : tensors) {
+        *tensor = arena_.part(offset, bytes);
+        offset += aligned(bytes);
     }
 }
 

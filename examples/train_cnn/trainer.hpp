@@ -51,6 +51,8 @@ class Trainer {
     };
 
     Learned upload(const std::vector<float>& weights, const std::vector<float>& bias) const;
+    /// Activations and gradients, one allocation each or parts of one.
+    void allocate_tensors();
     Layout image_layout() const;
     Layout output_layout(int layer) const;
     Layout pooled_layout() const;
@@ -72,6 +74,8 @@ class Trainer {
     std::vector<Learned> convolutions_;
     Learned classifier_;
 
+    /// With --alloc arena: of which the outputs, `pooled_` and the gradients are parts.
+    DeviceBuffer arena_;
     /// The images, then each layer's output; `pooled_` comes between.
     DeviceBuffer images_;
     std::vector<DeviceBuffer> outputs_;
