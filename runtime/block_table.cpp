@@ -92,6 +92,17 @@ void BlockTable::remove(Buffer* buffer) noexcept {
     free_buffers_.push_back(index);
 }
 
+void BlockTable::name_anew(Block& block) noexcept {
+    Buffer& owner = buffer_of(block);
+    owner.in_parts.store(false, std::memory_order_relaxed);
+    owner.whole.store(false, std::memory_order_relaxed);
+    block.first_cut.store(0, std::memory_order_relaxed);
+    block.last_cut.store(0, std::memory_order_relaxed);
+    block.evictions = 0;
+    block.id.store(births_.fetch_add(1, std::memory_order_relaxed) << kIndexBits | index_of(block),
+                   std::memory_order_release);
+}
+
 Block* BlockTable::find(std::uint64_t id) noexcept {
     const auto index = static_cast<BlockIndex>(id & ((std::uint64_t{1} << kIndexBits) - 1));
     if (index >= end() || blocks_[index].id.load(std::memory_order_acquire) != id) return nullptr;

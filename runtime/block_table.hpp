@@ -40,11 +40,15 @@ struct alignas(64) Block {
     std::atomic<bool> fresh{false};     ///< nothing was ever written to it: no content to move
     std::atomic<bool> record_valid{false};  ///< the host copy has the content of `record`
     std::atomic<std::uint64_t> id{0};       ///< of this allocation, for the learner and the log
+    /// Lowest and highest offset that a launch named, plus one; 0: none. See extents.hpp.
+    std::atomic<std::uint32_t> first_cut{0};
+    std::atomic<std::uint32_t> last_cut{0};
 
     std::uint64_t base = 0;
     ChunkRun run;
     BufferIndex buffer = 0;
     std::uint32_t dirty_evictions = 0;  ///< in a row; digests are not worth their time where many
+    std::uint32_t evictions = 0;        ///< begun, of this allocation
     std::array<Chunk*, kMaxChunksPerBlock> device{};
     std::array<Chunk*, kMaxChunksPerBlock> host{};
     Digest record;
@@ -73,6 +77,10 @@ struct Buffer {
     std::uint64_t id = 0;
     std::atomic<bool> live{false};
     std::atomic<bool> sync_memops{false};
+    /// A launch named a part of it: what it touches is believed, not known (extents.hpp).
+    std::atomic<bool> in_parts{false};
+    /// Such a belief was wrong: whatever names it names all of it.
+    std::atomic<bool> whole{false};
 };
 
 /// @thread any
@@ -99,12 +107,9 @@ class BlockTable {
     /// Blocks with an index below this one may be in use.
     BlockIndex end() const noexcept { return end_.load(std::memory_order_acquire); }
 
-    /// A new allocation begins in this block: gives it an id that was never used.
-    void name_anew(Block& block) noexcept {
-        block.id.store(
-            births_.fetch_add(1, std::memory_order_relaxed) << kIndexBits | index_of(block),
-            std::memory_order_release);
-    }
+    /// A new allocation begins in this block: gives it an id that was never used, and forgets what
+    /// was learned of the one before.
+    void name_anew(Block& block) noexcept;
     /// The block with this id, or null if that allocation is gone.
     Block* find(std::uint64_t id) noexcept;
 

@@ -130,7 +130,8 @@ Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevi
       host_pool_(driver, {host_kind, ordinal, numa_node, sizes.host_limit}),
       remapper_(driver, ordinal),
       streams_(driver),
-      functions_(driver) {
+      functions_(driver),
+      trials_(driver, streams_, blocks_, space_) {
     Learning::Parts parts;
     parts.driver = &driver_;
     parts.streams = &streams_;
@@ -170,7 +171,10 @@ Worker::Host Device::worker_host() {
     host.careful = [this] { return careful(); };
     host.capturing = [this] { return capturing(); };
     host.guard_hit = [this] { Counters::add(counters_.hidden_functions); };
-    host.background = [this] { return learning_->collect_times(); };
+    host.background = [this] {
+        const bool more = trials_.settle();
+        return learning_->collect_times() || more;
+    };
     return host;
 }
 
@@ -190,10 +194,11 @@ std::uint64_t Device::plan_budget() {
 }
 
 Step Device::learn(Operation& op, bool* event_wanted) {
-    for (const BlockIndex index : op.blocks) {
-        Block& block = blocks_.block(index);
+    for (std::size_t i = 0; i < op.brought(); ++i) {
+        Block& block = blocks_.block(op.blocks[i]);
+        const bool writes = op.writes && (i >= op.changes.size() || op.changes[i]);
         op.operands.push_back(
-            {block.id.load(std::memory_order_relaxed), block.bytes(), true, op.writes});
+            {block.id.load(std::memory_order_relaxed), block.bytes(), true, writes});
     }
     const Step step = learning_->observe(op.signature, op.operands, &op.commands, event_wanted);
     if (!op.commands.empty()) worker_->give_commands(op.commands);
@@ -269,6 +274,7 @@ void Device::end_threads(bool context_gone) {
     // The worker first: it reads the times of operations that `learning_` drops.
     if (worker_) worker_->stop(context_gone);
     if (learning_) learning_->stop(context_gone);
+    trials_.stop(context_gone);
 }
 
 bool Device::is_valid() {

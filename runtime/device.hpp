@@ -25,19 +25,35 @@
 #include "runtime/counters.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/event_log.hpp"
+#include "runtime/extents.hpp"
 #include "runtime/function_table.hpp"
 #include "runtime/learning.hpp"
 #include "runtime/pointer_edges.hpp"
 #include "runtime/slab_heap.hpp"
+#include "runtime/trials.hpp"
 #include "runtime/worker.hpp"
 
 namespace libswap {
 
+/// Blocks of a buffer that an operation named, and where they are in Operation::blocks.
+struct NamedSpan {
+    BufferIndex buffer = 0;
+    BlockSpan span;
+    std::uint32_t place = 0;
+};
+
 /// What an operation touches. One per thread, reused: no allocation once it has grown.
 struct Operation {
-    std::vector<BlockIndex> blocks;  ///< of all buffers named, each once
-    std::vector<BufferIndex> buffers;
+    std::vector<BlockIndex> blocks;     ///< what it names, each once; the last `rest` are only held
+    std::vector<std::uint8_t> changes;  ///< 0: believed to leave the block as it is. For plans
+    std::vector<NamedSpan> spans;
     std::vector<std::uint64_t> tables;  ///< memory whose pointers were followed
+    struct NamedOperand {
+        BlockIndex block = kNoBlock;
+        std::uint8_t chunk = 0;
+        std::uint32_t word = 0;
+    };
+    std::vector<NamedOperand> operands_named;  ///< where a launch's pointers point, the first few
     std::vector<cost::TracedOperand> operands;
     std::vector<SwapCommand> commands;
     std::uint64_t signature = 0;
@@ -47,10 +63,21 @@ struct Operation {
     bool writes = true;         ///< may write what it names
     bool host_is_fine = false;  ///< host copies may be used in place
     bool names_ours = false;    ///< at least one address of ours, slabs included
+    /// Addresses stand for parts of big buffers (launches), not for all of them.
+    bool by_parts = false;
+    std::uint32_t words = 0;    ///< parameter words looked at
     std::uint32_t on_host = 0;  ///< blocks that are used on the host
+    /// Blocks that may be touched beside what is believed: held wherever they lie, not brought.
+    std::uint32_t rest = 0;
+    std::uint64_t launch_kind = 0;  ///< of launches: function, grid and extents
+    Belief belief = Belief::Confirmed;
 
+    std::size_t brought() const noexcept { return blocks.size() - rest; }
     void clear() noexcept;
 };
+
+/// What an operation waits for before it is issued, the slowest last among what moves.
+enum class WaitReason : std::uint8_t { Remap, CopyIn, Room, Turn, Gate };
 
 class Device {
   public:
@@ -115,6 +142,9 @@ class Device {
     void park() noexcept { worker_->park(); }
 
     FunctionTable& functions() noexcept { return functions_; }
+    Trials& trials() noexcept { return trials_; }
+    /// What is known of a launch that names parts; until it is confirmed, adds the rest of them.
+    void look_at_parts(Operation& op);
     Counters& counters() noexcept { return counters_; }
     CUdevice ordinal() const noexcept { return ordinal_; }
     std::uint64_t budget_bytes() const noexcept { return budget_bytes_; }
@@ -122,6 +152,8 @@ class Device {
     std::uint64_t swappable_span() const noexcept { return counters_.span_bytes.load(); }
     /// Something may have to move, or somebody wants to know: operations are looked at.
     bool tracking() const noexcept { return tracking_.load(std::memory_order_relaxed); }
+    /// Launches may name parts of buffers.
+    bool by_parts() const noexcept { return tracking() && !capturing(); }
     bool is_valid();
     /// Ends the worker. No driver call is made where the context or the driver is gone.
     void stop(bool context_gone);
@@ -154,7 +186,17 @@ class Device {
     void count_free(std::uint64_t asked, std::uint64_t span);
 
     // Operations.
+    void name_tagged(Operation& op, PageTag tag, std::uint64_t address, std::uint32_t word);
     void name_table(Operation& op, std::uint64_t base, std::uint64_t bytes);
+    void name_span(Operation& op, const Buffer& buffer, BlockSpan span, bool changes);
+    BlockSpan named_part(Buffer& buffer, Block& block, std::uint64_t address) noexcept;
+    bool moves_in_parts(const Buffer& buffer) const noexcept;
+    static std::uint8_t chunk_at(const Block& block, std::uint64_t address) noexcept;
+
+    // Trials: what is done until the extents of a launch are known.
+    bool names_parts(const Operation& op) noexcept;
+    void add_rest(Operation& op);
+    std::uint32_t begin_trial(Operation& op, CUcontext context, CUstream stream);
     bool acquire(Operation& op, std::uint64_t serial);
     bool try_pin_all(Operation& op, bool last_resort);
     void unpin(Operation& op, std::size_t count);
@@ -166,7 +208,8 @@ class Device {
     void end_timing(StreamIndex stream, const Step& step);
     void note_block_free(std::uint64_t block);
     void publish(Operation& op, Use use);
-    bool enter_gate();
+    bool enter_gate(std::uint64_t serial);
+    void note_wait(std::uint64_t serial, WaitReason reason, std::uint64_t waited_ns);
     bool is_captured(CUstream stream);
     void bring_for_good();
     void start_tracking();
@@ -196,6 +239,7 @@ class Device {
     FunctionTable functions_;
     PointerEdges edges_;
     Gate gate_;
+    Trials trials_;
     std::unique_ptr<Worker> worker_;
 
     RankedMutex<LockRank::Buffers> buffers_mutex_;

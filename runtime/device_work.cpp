@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "runtime/clock.hpp"
 #include "runtime/context_scope.hpp"
@@ -22,12 +23,16 @@ constexpr std::uint64_t kNoProgressNs = 5'000'000'000;
 constexpr std::uint64_t kPollUs = 5'000;
 constexpr std::uint64_t kLongestPollUs = 200'000;
 constexpr std::uint64_t kEventEvery = 64;
+/// Shorter waits are not worth a line in the trace.
+constexpr std::uint64_t kShortestStallNs = 1000;
 
 }  // namespace
 
 void Operation::clear() noexcept {
     blocks.clear();
-    buffers.clear();
+    changes.clear();
+    spans.clear();
+    operands_named.clear();
     tables.clear();
     operands.clear();
     signature = 0;
@@ -37,96 +42,12 @@ void Operation::clear() noexcept {
     writes = true;
     host_is_fine = false;
     names_ours = false;
+    by_parts = false;
+    words = 0;
     on_host = 0;
-}
-
-void Device::name_address(Operation& op, std::uint64_t address) {
-    const PageTag tag = space_.find(address);
-    if (tag == 0) return;
-    op.names_ours = true;
-    if (tag & kSlabTag) {
-        if (!edges_.any()) return;
-        SlabPiece piece;
-        if (slabs_.find((tag & ~kSlabTag) - 1, address, &piece))
-            name_table(op, piece.base, piece.bytes);
-        return;
-    }
-    const BufferIndex index = blocks_.block(tag - 1).buffer;
-    if (std::find(op.buffers.begin(), op.buffers.end(), index) != op.buffers.end()) return;
-    const Buffer& buffer = blocks_.buffer(index);
-    op.buffers.push_back(index);
-    for (std::uint32_t i = 0; i < buffer.count; ++i) op.blocks.push_back(buffer.first + i);
-    if (edges_.any()) name_table(op, buffer.base, buffer.span_bytes);
-}
-
-void Device::name_range(Operation& op, std::uint64_t address, std::uint64_t bytes) {
-    const std::uint64_t end = address + std::max<std::uint64_t>(bytes, 1);
-    for (std::uint64_t at = address; at < end;) {
-        const PageTag tag = space_.find(at);
-        if (tag == 0) return;
-        op.names_ours = true;
-        if (tag & kSlabTag) {
-            at = at / kPageBytes * kPageBytes + kPageBytes;
-            continue;
-        }
-        const Block& block = blocks_.block(tag - 1);
-        if (std::find(op.blocks.begin(), op.blocks.end(), tag - 1) == op.blocks.end())
-            op.blocks.push_back(tag - 1);
-        if (at >= block.base + block.bytes()) return;  // the gap behind a buffer
-        at = block.base + block.bytes();
-    }
-}
-
-bool Device::all_on_host(const Operation& op) noexcept {
-    return std::all_of(op.blocks.begin(), op.blocks.end(), [&](BlockIndex index) {
-        return blocks_.block(index).cell.load().state() == Residency::Host;
-    });
-}
-
-void Device::name_table(Operation& op, std::uint64_t base, std::uint64_t bytes) {
-    if (std::find(op.tables.begin(), op.tables.end(), base) != op.tables.end()) return;
-    op.tables.push_back(base);
-    // Collected first: naming a target looks for its edges in turn.
-    std::vector<std::uint64_t> targets;
-    edges_.for_each(base, bytes, [&](std::uint64_t target) { targets.push_back(target); });
-    for (const std::uint64_t target : targets) name_address(op, target);
-}
-
-void Device::name_globals(Operation& op) {
-    if (!any_globals_.load(std::memory_order_relaxed) || !edges_.any()) return;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> globals;
-    {
-        std::lock_guard lock(buffers_mutex_);
-        globals = globals_;
-    }
-    for (const auto& [base, bytes] : globals) name_table(op, base, bytes);
-}
-
-void Device::name_everything_unmappable(Operation& op) {
-    if (host_pool_.kind() != HandlePool::Kind::Pinned) return;
-    for (BlockIndex i = 0; i < blocks_.end(); ++i) {
-        const Block& block = blocks_.block(i);
-        if (block.cell.load().state() != Residency::Free) op.blocks.push_back(i);
-    }
-}
-
-void Device::add_global(std::uint64_t base, std::uint64_t bytes) {
-    std::lock_guard lock(buffers_mutex_);
-    for (const auto& global : globals_)
-        if (global.first == base) return;
-    globals_.emplace_back(base, bytes);
-    any_globals_.store(true);
-}
-
-void Device::follow_payload(std::uint64_t dst, const void* payload, std::size_t bytes) {
-    edges_.overwrite(dst, bytes);
-    if (!payload || bytes > PointerEdges::kMaxPayloadBytes) return;
-    std::uint64_t offset = (8 - dst % 8) % 8;
-    for (; offset + 8 <= bytes; offset += 8) {
-        std::uint64_t word;
-        __builtin_memcpy(&word, static_cast<const char*>(payload) + offset, 8);
-        if (space_.find(word) != 0) edges_.add(dst + offset, word);
-    }
+    rest = 0;
+    launch_kind = 0;
+    belief = Belief::Confirmed;
 }
 
 bool Device::try_pin_all(Operation& op, bool last_resort) {
@@ -134,11 +55,12 @@ bool Device::try_pin_all(Operation& op, bool last_resort) {
     op.on_host = 0;
     for (std::size_t i = 0; i < op.blocks.size();) {
         Block& block = blocks_.block(op.blocks[i]);
+        const bool held = i >= op.brought();
         const bool host_is_fine =
-            mappable && (op.host_is_fine || (last_resort && block.refused.load()));
+            mappable && (held || op.host_is_fine || (last_resort && block.refused.load()));
         switch (block.cell.pin(host_is_fine)) {
             case PinResult::PinnedHost:
-                ++op.on_host;
+                if (!held) ++op.on_host;
                 if (op.writes) block.record_valid.store(false);
                 [[fallthrough]];
             case PinResult::Pinned:
@@ -148,6 +70,7 @@ bool Device::try_pin_all(Operation& op, bool last_resort) {
             case PinResult::Gone:
                 // Freed by another thread: the program's own mistake, to be answered by the driver.
                 op.blocks.erase(op.blocks.begin() + static_cast<std::ptrdiff_t>(i));
+                if (held) --op.rest;
                 break;
             case PinResult::Absent:
             case PinResult::Busy:
@@ -175,10 +98,15 @@ bool Device::acquire(Operation& op, std::uint64_t serial) {
         // What was refused and cannot be used where it is will be refused again.
         if (!pinned && !mappable && any_refused(op)) break;
     }
-    const std::uint64_t waited = now_ns() - begun;
-    Counters::add(counters_.host_wait_ns, waited);
-    if (log_) log_->stall(serial, waited, 0);
+    Counters::add(counters_.host_wait_ns, now_ns() - begun);
     return pinned;
+}
+
+void Device::note_wait(std::uint64_t serial, WaitReason reason, std::uint64_t waited_ns) {
+    static constexpr const char* kNames[] = {"a mapping is changed", "a copy in", "room",
+                                             "another operation's turn", "an unexplained launch"};
+    if (log_ && waited_ns >= kShortestStallNs)
+        log_->stall(serial, waited_ns, log_->name(kNames[static_cast<int>(reason)]));
 }
 
 bool Device::any_refused(const Operation& op) noexcept {
@@ -191,33 +119,45 @@ bool Device::any_refused(const Operation& op) noexcept {
 bool Device::wait_for_blocks(Operation& op, std::uint64_t serial) {
     // One at a time: two operations that together need more than the budget would hold each other
     // up.
+    const std::uint64_t asked_turn = now_ns();
     std::unique_lock turn(room_turn_, std::chrono::nanoseconds(kNoProgressNs));
-    for (const BlockIndex index : op.blocks) {
+    note_wait(serial, WaitReason::Turn, now_ns() - asked_turn);
+    const std::span<const BlockIndex> brought(op.blocks.data(), op.brought());
+    for (const BlockIndex index : brought) {
         Block& block = blocks_.block(index);
         block.refused.store(false);
         block.wanted.fetch_add(1);
         block.last_touch.store(ops_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
+    // What is only held must come to rest where it is.
+    if (op.rest) worker_->begin_calm();
     bool ready = false;
     bool ask = true;
     std::uint64_t poll_us = kPollUs;
     std::uint64_t last_change = now_ns();
+    std::uint64_t looked = last_change;
     while (!ready) {
         const std::uint32_t seen = worker_->progress();
         ready = true;
-        for (const BlockIndex index : op.blocks) {
-            Block& block = blocks_.block(index);
+        auto reason = WaitReason::Remap;
+        for (std::size_t i = 0; i < op.blocks.size(); ++i) {
+            Block& block = blocks_.block(op.blocks[i]);
             const ResidencyWord word = block.cell.load();
             if (word.remapping() || word.state() == Residency::Coming) {
                 ready = false;
-            } else if (word.state() == Residency::Host && !block.refused.load()) {
-                if (ask) worker_->want(index, serial);
+                if (!word.remapping()) reason = std::max(reason, WaitReason::CopyIn);
+            } else if (word.state() == Residency::Host && i < brought.size() &&
+                       !block.refused.load()) {
+                if (ask) worker_->want(op.blocks[i], serial);
                 ready = false;
+                reason = WaitReason::Room;
             }
         }
         ask = false;
         if (ready || worker_->lost()) break;
         worker_->wait_progress(seen, poll_us);
+        const std::uint64_t now = now_ns();
+        note_wait(serial, reason, now - std::exchange(looked, now));
         if (worker_->progress() != seen) {
             last_change = now_ns();
             continue;
@@ -226,14 +166,15 @@ bool Device::wait_for_blocks(Operation& op, std::uint64_t serial) {
         poll_us = std::min(2 * poll_us, kLongestPollUs);
         if (now_ns() - last_change < kNoProgressNs) continue;
         Counters::add(counters_.stalls);
-        for (const BlockIndex index : op.blocks) blocks_.block(index).refused.store(true);
+        for (const BlockIndex index : brought) blocks_.block(index).refused.store(true);
         last_change = now_ns();
     }
-    for (const BlockIndex index : op.blocks) blocks_.block(index).wanted.fetch_sub(1);
+    for (const BlockIndex index : brought) blocks_.block(index).wanted.fetch_sub(1);
+    if (op.rest) worker_->end_calm();
     return !worker_->lost() || ready;
 }
 
-bool Device::enter_gate() {
+bool Device::enter_gate(std::uint64_t serial) {
     if (gate_.enter()) return true;
     gate_.waiters.fetch_add(1);
     const std::uint64_t begun = now_ns();
@@ -249,14 +190,15 @@ bool Device::enter_gate() {
     }
     gate_.waiters.fetch_sub(1);
     Counters::add(counters_.host_wait_ns, now_ns() - begun);
+    note_wait(serial, WaitReason::Gate, now_ns() - begun);
     return entered;
 }
 
 void Device::publish(Operation& op, Use use) {
     const std::uint64_t now = ops_.load(std::memory_order_relaxed);
-    for (const BlockIndex index : op.blocks) {
-        Block& block = blocks_.block(index);
-        block.last_touch.store(now, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < op.blocks.size(); ++i) {
+        Block& block = blocks_.block(op.blocks[i]);
+        if (i < op.brought()) block.last_touch.store(now, std::memory_order_relaxed);
         if (op.writes && block.fresh.load(std::memory_order_relaxed)) block.fresh.store(false);
         if (use) block.publish(use);
         block.cell.unpin();
@@ -271,6 +213,7 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
         return real();
     }
     ops_.fetch_add(1, std::memory_order_relaxed);
+    if (names_parts(op)) look_at_parts(op);
     const bool look = tracking() && (!op.blocks.empty() || op.kind == OpKind::Launch);
     Step step;
     bool wanted_event = false;
@@ -298,7 +241,7 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
         if (entered) break;
         // A waiting operation holds no pins.
         unpin(op, op.blocks.size());
-        entered = enter_gate();
+        entered = enter_gate(step.serial);
         if (!entered) {
             if (!op.blocks.empty() && !acquire(op, step.serial)) return CUDA_ERROR_UNKNOWN;
             break;
@@ -308,11 +251,18 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
         entered = false;
     }
     if (op.on_host) Counters::add(counters_.host_operands, op.on_host);
+    const std::uint32_t trial =
+        look && index != kNoStream ? begin_trial(op, context, stream) : Trials::kNoTicket;
     const bool timed = look && begin_timing(index, step);
     const CUresult result = real();
+    if (trial != Trials::kNoTicket) trials_.end(trial, stream, result == CUDA_SUCCESS);
     Use use;
     if (index != kNoStream) use = streams_.take_place(index);
     if (timed) end_timing(index, step);
+    if (trial != Trials::kNoTicket) {
+        trials_.note_place(trial, use);
+        wanted_event = true;
+    }
     if (entered) {
         gate_.note(use);
         gate_.leave();

@@ -60,7 +60,9 @@ Operation& fresh_operation() noexcept {
         (void)&cleaner;
         t_operation = new Operation;
         t_operation->blocks.reserve(1024);
-        t_operation->buffers.reserve(256);
+        t_operation->changes.reserve(1024);
+        t_operation->spans.reserve(256);
+        t_operation->operands_named.reserve(Trials::kMaxWatches);
         t_operation->tables.reserve(64);
         t_operation->operands.reserve(1024);
         t_operation->commands.reserve(256);

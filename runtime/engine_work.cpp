@@ -72,6 +72,7 @@ CUresult Engine::launch(const LaunchRequest& request, RealCall real) noexcept {
         Device* device = impl_->current(&context, false);
         if (!device) return real();
         Operation& op = fresh_operation();
+        op.by_parts = device->by_parts();
         name_parameters(*device, op, request);
         op.signature = launch_signature(op, request);
         Counters::add(device->counters().launches);

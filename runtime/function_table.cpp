@@ -25,6 +25,14 @@ std::uint64_t next_epoch() noexcept {
 
 }  // namespace
 
+void FunctionInfo::note_operand(std::uint32_t word, bool did_change) noexcept {
+    const std::uint64_t bit = std::uint64_t{1} << word;
+    if (did_change)
+        changed.fetch_or(bit, std::memory_order_relaxed);
+    else if (kept_once.fetch_or(bit, std::memory_order_relaxed) & bit)
+        kept_twice.fetch_or(bit, std::memory_order_relaxed);
+}
+
 FunctionTable::FunctionTable(const Driver& driver) noexcept
     : driver_(driver), epoch_(next_epoch()) {}
 

@@ -37,11 +37,34 @@ struct FunctionInfo {
     /// A write of it was seen that no operand explained: its launches are unexplained for good.
     std::atomic<bool> hidden_access{false};
 
+    /// By word of the parameters, the first 64: what it points at was seen unchanged by a launch,
+    /// by a second one, and changed. See trials.hpp.
+    std::atomic<std::uint64_t> kept_once{0};
+    std::atomic<std::uint64_t> kept_twice{0};
+    std::atomic<std::uint64_t> changed{0};
+
     static constexpr std::uint32_t kTrialLaunches = 2;
     /// Its launches count as explained.
     bool trusted() const noexcept {
         return layout_known && launches.load(std::memory_order_relaxed) >= kTrialLaunches &&
                !hidden_access.load(std::memory_order_relaxed);
+    }
+
+    /// A launch was seen to change what this word points at, or not to.
+    void note_operand(std::uint32_t word, bool did_change) noexcept;
+    /// As far as was seen, its launches do not change what this word points at. A hint for plans.
+    bool leaves_alone(std::uint32_t word) const noexcept {
+        return word < 64 && (kept_twice.load(std::memory_order_relaxed) &
+                             ~changed.load(std::memory_order_relaxed)) >>
+                                    word &
+                                1;
+    }
+    /// Another look would tell more.
+    bool worth_a_look(std::uint32_t word) const noexcept {
+        return word < 64 && !((kept_twice.load(std::memory_order_relaxed) |
+                               changed.load(std::memory_order_relaxed)) >>
+                                  word &
+                              1);
     }
 };
 

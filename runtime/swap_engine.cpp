@@ -355,6 +355,8 @@ SwapEngine::Next SwapEngine::after_guard(Job& job) noexcept {
             Counters::add(parts_.counters->guard_hits);
             guard_hit_ = true;
             block.for_good.store(true);
+            // If that came of a belief about parts, it was wrong.
+            parts_.blocks->buffer_of(block).whole.store(true);
             return map_back(job);
         }
     }
@@ -456,6 +458,8 @@ SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
     }
     block.device = job.chunks;
     job.chunks.fill(nullptr);
+    // Without a digest of what came, what the record says of the host copy is of another time.
+    block.record_valid.store(false);
     if (job.slot != Digester::kNoSlot) {
         block.record = digester_.result(job.slot);
         block.record_valid.store(block.record.known());

@@ -20,6 +20,9 @@ constexpr std::uint32_t kMaxFetchFailures = 8;
 constexpr std::size_t kMaxUnderWay = 64;
 /// Rounds without any change until the device is asked whether it still lives.
 constexpr std::uint32_t kLookEvery = 256;
+/// Blocks of buffers that are used in parts: evictions that are checked by a second digest.
+constexpr std::uint32_t kCheckedEvictions = 2;
+constexpr std::uint32_t kCheckEveryEviction = 16;
 constexpr auto kShortSleep = std::chrono::microseconds(20);
 constexpr auto kLongSleep = std::chrono::microseconds(200);
 
@@ -152,8 +155,10 @@ void Worker::run(CUcontext) {
         needed_bytes_ = 0;
         changed |= serve_demands();
         if (!host_.capturing() && !stopping_) {
-            changed |= serve_commands();
-            changed |= serve_fetches();
+            if (calm_.load(std::memory_order_relaxed) == 0) {
+                changed |= serve_commands();
+                changed |= serve_fetches();
+            }
             changed |= make_room();
         }
         changed |= swap_.map_one();
@@ -274,8 +279,7 @@ bool Worker::serve_commands() {
         if (command.kind != SwapCommand::Kind::Evict) continue;
         Block* block = parts_.blocks->find(command.block);
         if (!block || block->wanted.load() != 0) continue;
-        changed |= swap_.evict(*block, host_.careful(), command.after_serial) ==
-                   SwapEngine::Start::Started;
+        changed |= evict(*block, command.after_serial) == SwapEngine::Start::Started;
     }
     return changed;
 }
@@ -312,6 +316,17 @@ bool Worker::serve_fetches() {
         due_fetches_.pop_front();
     }
     return changed;
+}
+
+SwapEngine::Start Worker::evict(Block& block, std::uint64_t after_serial) {
+    // What touches a block of a buffer that is used in parts is believed, not known: the first
+    // times, and now and then, the careful way checks it.
+    const bool believed = parts_.blocks->buffer_of(block).in_parts.load(std::memory_order_relaxed);
+    const bool check = believed && (block.evictions < kCheckedEvictions ||
+                                    block.evictions % kCheckEveryEviction == 0);
+    const auto start = swap_.evict(block, check || host_.careful(), after_serial);
+    if (start == SwapEngine::Start::Started) ++block.evictions;
+    return start;
 }
 
 Block* Worker::coldest() {
@@ -363,7 +378,7 @@ bool Worker::make_room() {
             stuck = true;
             break;
         }
-        const auto start = swap_.evict(*victim, host_.careful(), 0);
+        const auto start = evict(*victim, 0);
         if (start == SwapEngine::Start::Started) {
             changed = true;
             continue;

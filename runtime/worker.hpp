@@ -62,6 +62,10 @@ class Worker {
     /// Something may have changed (a free, an end of a capture). @thread any
     void kick() noexcept;
 
+    /// Until the matching end_calm(), nothing is begun that no operation waits for. @thread any
+    void begin_calm() noexcept { calm_.fetch_add(1, std::memory_order_relaxed); }
+    void end_calm() noexcept { calm_.fetch_sub(1, std::memory_order_relaxed); }
+
     /// Counts changes of any block. @thread any
     std::uint32_t progress() const noexcept { return progress_.load(std::memory_order_acquire); }
     /// Waits until progress() is not `seen`, at most `timeout_us`. @thread any but the worker
@@ -97,6 +101,7 @@ class Worker {
     Block* coldest();
     Block* planned_victim();
     bool may_leave(const Block& block) const noexcept;
+    SwapEngine::Start evict(Block& block, std::uint64_t after_serial);
     void add_command(const SwapCommand& command);
     bool pending() const noexcept;
     void idle(bool changed);
@@ -126,6 +131,7 @@ class Worker {
     std::deque<SwapCommand> due_fetches_;
     std::uint64_t needed_bytes_ = 0;
     std::uint32_t idle_rounds_ = 0;
+    std::atomic<std::uint32_t> calm_{0};
 
     std::atomic<std::uint32_t> progress_{0};
     std::mutex progress_mutex_;

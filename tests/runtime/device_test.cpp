@@ -159,11 +159,11 @@ TEST_F(DeviceTest, FollowsPointersInTables) {
     device_->follow_payload(table, targets, sizeof targets);
     Operation op;
     device_->name_address(op, table);
-    EXPECT_EQ(op.buffers.size(), 2u);
+    EXPECT_EQ(op.spans.size(), 2u);
     device_->overwrite_edges(table + 8, 8);
     op.clear();
     device_->name_address(op, table);
-    EXPECT_EQ(op.buffers.size(), 1u);
+    EXPECT_EQ(op.spans.size(), 1u);
 }
 
 TEST_F(DeviceTest, EndsWhileTimesOfOperationsAreRead) {

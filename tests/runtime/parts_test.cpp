@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// One allocation with many tensors in it: its blocks leave and come back alone, and what launches
+// are believed to touch costs time where it is wrong, never data.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "runtime/device.hpp"
+#include "tests/runtime/fake_driver.hpp"
+
+namespace libswap {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kTensorBytes = 4 * kMiB;
+constexpr std::size_t kTensors = 12;
+
+/// An arena of twelve tensors on a device with room for five.
+class PartsTest : public ::testing::Test {
+  protected:
+    PartsTest() {
+        config_.budget.kind = Amount::Kind::Bytes;
+        config_.budget.bytes = 22 * kMiB;
+        config_.host_limit.kind = Amount::Kind::Bytes;
+        config_.host_limit.bytes = 256 * kMiB;
+        config_.min_swap_bytes = kMiB;
+        device_ = Device::open(fake_.table(), config_, nullptr, 0, fake_.context());
+        CUdeviceptr ptr = 0;
+        EXPECT_EQ(device_->mem_alloc(&ptr, kTensors * kTensorBytes, fake_.context()), CUDA_SUCCESS);
+        arena_ = ptr;
+    }
+    ~PartsTest() override {
+        fake_.pump();
+        device_->mem_free(arena_);
+    }
+    std::uint64_t tensor(std::size_t i) const { return arena_ + i * kTensorBytes; }
+
+    CUresult launch(const char* kernel, const std::vector<std::uint64_t>& pointers,
+                    std::function<void()> work) {
+        Operation op;
+        op.by_parts = device_->by_parts();
+        op.function = device_->functions().find(fake_.function(kernel));
+        for (const std::uint64_t pointer : pointers) device_->name_address(op, pointer);
+        op.signature = op.function->hash + pointers.size();
+        return device_->run(op, fake_.context(), CU_STREAM_LEGACY,
+                            [&] { return fake_.submit(CU_STREAM_LEGACY, work); });
+    }
+    /// Writes `bytes` at a tensor, naming nothing else.
+    void write(const char* kernel, std::size_t i, std::uint64_t value,
+               std::uint64_t bytes = kTensorBytes) {
+        const std::uint64_t at = tensor(i);
+        EXPECT_EQ(launch(kernel, {at},
+                         [=] {
+                             auto* data = reinterpret_cast<std::uint64_t*>(at);
+                             for (std::uint64_t k = 0; k < bytes / 8; k += 64) data[k] = value + k;
+                         }),
+                  CUDA_SUCCESS);
+    }
+    bool check(const char* kernel, std::size_t i, std::uint64_t value,
+               std::uint64_t bytes = kTensorBytes) {
+        bool good = true;
+        const std::uint64_t at = tensor(i);
+        bool* result = &good;
+        EXPECT_EQ(launch(kernel, {at},
+                         [=] {
+                             const auto* data = reinterpret_cast<const std::uint64_t*>(at);
+                             for (std::uint64_t k = 0; k < bytes / 8; k += 64)
+                                 *result &= data[k] == value + k;
+                         }),
+                  CUDA_SUCCESS);
+        fake_.pump();
+        return good;
+    }
+    /// All tensors are used in turn, until their launches are known.
+    void learn(int rounds) {
+        for (int round = 0; round < rounds; ++round)
+            for (std::size_t i = 0; i < kTensors; ++i) {
+                write("write", i, 100 * i);
+                EXPECT_TRUE(check("check", i, 100 * i)) << i;
+            }
+    }
+    std::uint64_t count(const Counters::Count& count) const { return count.load(); }
+
+    testing::FakeDriver fake_;
+    Config config_;
+    std::unique_ptr<Device> device_;
+    std::uint64_t arena_ = 0;
+};
+
+TEST_F(PartsTest, ATensorComesAlone) {
+    learn(4);
+    for (std::size_t i = 0; i < kTensors; ++i) EXPECT_TRUE(check("check", i, 100 * i)) << i;
+    const std::uint64_t before = count(device_->counters().bytes_in);
+    EXPECT_TRUE(check("check", 1, 100));  // the coldest but one
+    const std::uint64_t moved = count(device_->counters().bytes_in) - before;
+    EXPECT_GT(moved, 0u);
+    EXPECT_LE(moved, kTensorBytes);
+    EXPECT_EQ(count(device_->counters().guard_hits), 0u);
+    EXPECT_TRUE(device_->is_valid());
+}
+
+TEST_F(PartsTest, KeepsWhatAKernelWroteBeyondItsExtent) {
+    learn(3);
+    // From tensor 2 on it writes three, though the next launches name them as others.
+    for (std::uint64_t round = 0; round < 12; ++round) {
+        write("overrun", 2, 7000 * round, 3 * kTensorBytes);
+        for (std::size_t i = 5; i < kTensors; ++i) EXPECT_TRUE(check("check", i, 100 * i)) << i;
+        EXPECT_TRUE(check("overrun", 2, 7000 * round, 3 * kTensorBytes)) << round;
+    }
+    EXPECT_TRUE(device_->is_valid());
+    EXPECT_FALSE(device_->lost());
+}
+
+TEST_F(PartsTest, ALaunchThatWritesBeyondItsExtentUsesTheWholeBufferFromThenOn) {
+    learn(3);
+    for (std::uint64_t round = 0; round < 4; ++round) {
+        write("overrun", 2, round, 3 * kTensorBytes);
+        fake_.pump();
+        device_->trials().settle();
+    }
+    Operation op;
+    op.by_parts = true;
+    op.function = device_->functions().find(fake_.function("overrun"));
+    device_->name_address(op, tensor(2));
+    op.signature = op.function->hash + 1;
+    device_->look_at_parts(op);
+    EXPECT_EQ(op.belief, Belief::Refuted);
+    EXPECT_EQ(op.brought(), op.blocks.size());
+    EXPECT_GE(op.blocks.size(), kTensors);
+}
+
+TEST_F(PartsTest, ALaunchThatReadsBeyondItsExtentReadsOnTheHost) {
+    learn(3);
+    for (std::uint64_t round = 0; round < 4; ++round)
+        EXPECT_TRUE(check("reads on", 0, 0, kTensorBytes)) << round;
+    std::vector<std::uint64_t> seen(3);
+    for (std::size_t i = 0; i < 3; ++i) write("write", i, 100 * i);
+    for (std::size_t i = 5; i < kTensors; ++i) EXPECT_TRUE(check("check", i, 100 * i)) << i;
+    const std::uint64_t at = tensor(0);
+    launch("reads on", {at}, [&, at] {
+        for (std::size_t i = 0; i < 3; ++i)
+            seen[i] = *reinterpret_cast<const std::uint64_t*>(at + i * kTensorBytes);
+    });
+    fake_.pump();
+    EXPECT_EQ(seen, (std::vector<std::uint64_t>{0, 100, 200}));
+}
+
+TEST_F(PartsTest, SeesWhatFunctionsLeaveAlone) {
+    learn(4);
+    fake_.pump();
+    device_->trials().settle();
+    EXPECT_TRUE(device_->functions().find(fake_.function("check"))->leaves_alone(0));
+    // It writes the same each time, and did not the first time.
+    EXPECT_FALSE(device_->functions().find(fake_.function("write"))->leaves_alone(0));
+}
+
+}  // namespace
+}  // namespace libswap
