@@ -297,7 +297,7 @@ tl::expected<std::uint64_t, std::string> parse_budget(std::string_view text,
     char* end = nullptr;
     const double number = std::strtod(copy.c_str(), &end);
     const std::string unit(end);
-    static const std::unordered_map<std::string, double> units{
+    const std::unordered_map<std::string, double> units{
         {"", 1},         {"B", 1},        {"K", 1024.0},
         {"KiB", 1024.0}, {"M", 0x1p20},   {"MiB", 0x1p20},
         {"G", 0x1p30},   {"GiB", 0x1p30}, {"T", 0x1p40},

@@ -93,6 +93,7 @@ TEST_F(Swapctl, ComplainsOfBadInputInOneLine) {
     expect_complaint(fmt::format("plan {} --budget 12parsecs", good), "not a budget");
     expect_complaint(fmt::format("plan {} --budget -5", good), "budget");
     expect_complaint(fmt::format("plan {} --machine abacus", good), "unknown machine abacus");
+    expect_complaint(fmt::format("plan {} --policy magic", good), "unknown policy magic");
     expect_complaint(fmt::format("plan {} --machine {}", good, write("m.json", "{}")), "h2d_gbps");
     expect_complaint(fmt::format("plan {} -o /no/such/folder/plan.json", good), "/no/such/folder");
     expect_complaint(fmt::format("plan {} --host-limit 1K", good), "host");
@@ -102,6 +103,22 @@ TEST_F(Swapctl, ComplainsOfBadInputInOneLine) {
                      "line 2");
     expect_complaint("plan", "workload");
     expect_complaint("dance", "dance");
+}
+
+TEST_F(Swapctl, PlansByEveryPolicyAndSaysWhereItWaits) {
+    const std::string file = write("w.json", format_workload(cost::random_training(4, 20), {}));
+    for (const cost::PolicyKind kind : cost::all_policies()) {
+        const std::string common =
+            fmt::format("plan {} --budget 50% --policy {}", file, cost::policy_name(kind));
+        const CommandResult result = swapctl(common + " --json");
+        ASSERT_EQ(result.status, 0) << result.output;
+        const json f = json::parse(result.output);
+        double waited_us = 0;
+        for (const json& stall : f["stalls"]) waited_us += stall["us"].get<double>();
+        EXPECT_LE(waited_us, f["iteration_us"].get<double>() - f["compute_us"].get<double>() + 1);
+        EXPECT_TRUE(waited_us > 0 || f["slowdown"].get<double>() < 1.2);
+        EXPECT_EQ(swapctl(common).status, 0);
+    }
 }
 
 TEST_F(Swapctl, TakesAMachineFile) {
