@@ -3,6 +3,8 @@
 //
 // Copies of two and three dimensions, from and to pitched memory and arrays.
 
+#include "simgpu/cudart/copy_shapes.hpp"
+
 #include "simgpu/cudart/runtime.hpp"
 
 using namespace libswap::simgpu::cudart;
@@ -218,12 +220,8 @@ cudaError_t copy_3d(const cudaMemcpy3DParms* parameters, const cudaStream_t* str
         if (parameters == nullptr) {
             return cudaErrorInvalidValue;
         }
-        MemoryTypes types{};
-        cudaError_t error = memory_types(parameters->kind, &types);
         CUDA_MEMCPY3D copy{};
-        if (error == cudaSuccess) {
-            error = describe_3d(*parameters, types, copy);
-        }
+        const cudaError_t error = driver_copy(*parameters, &copy);
         if (error != cudaSuccess || copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0) {
             return error;
         }
@@ -259,6 +257,86 @@ cudaError_t copy_3d_peer(const cudaMemcpy3DPeerParms* parameters, const cudaStre
 }
 
 }  // namespace
+
+namespace libswap::simgpu::cudart {
+
+cudaError_t driver_copy(const cudaMemcpy3DParms& parameters, CUDA_MEMCPY3D* copy) {
+    MemoryTypes types{};
+    const cudaError_t error = memory_types(parameters.kind, &types);
+    return error == cudaSuccess ? describe_3d(parameters, types, *copy) : error;
+}
+
+cudaError_t driver_copy_1d(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                           CUDA_MEMCPY3D* copy) {
+    cudaMemcpy3DParms parameters{};
+    parameters.srcPtr = {const_cast<void*>(from), bytes, bytes, 1};
+    parameters.dstPtr = {to, bytes, bytes, 1};
+    parameters.extent = {bytes, 1, 1};
+    parameters.kind = kind;
+    return driver_copy(parameters, copy);
+}
+
+namespace {
+
+/// The kind that has these memory types; what is not plain is for the driver to find out.
+cudaMemcpyKind kind_of(CUmemorytype from, CUmemorytype to) {
+    const auto plain = [](CUmemorytype type) {
+        return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE;
+    };
+    if (!plain(from) || !plain(to)) {
+        return cudaMemcpyDefault;
+    }
+    if (from == CU_MEMORYTYPE_HOST) {
+        return to == CU_MEMORYTYPE_HOST ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice;
+    }
+    return to == CU_MEMORYTYPE_HOST ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+}
+
+}  // namespace
+
+cudaError_t runtime_copy(const CUDA_MEMCPY3D& copy, cudaMemcpy3DParms* parameters) {
+    *parameters = {};
+    size_t width_unit = 1;
+    const bool arrays =
+        copy.srcMemoryType == CU_MEMORYTYPE_ARRAY || copy.dstMemoryType == CU_MEMORYTYPE_ARRAY;
+    if (arrays) {
+        const auto array = reinterpret_cast<cudaArray_const_t>(
+            copy.srcMemoryType == CU_MEMORYTYPE_ARRAY ? copy.srcArray : copy.dstArray);
+        const cudaError_t error = element_bytes(array, &width_unit);
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
+    if (copy.srcMemoryType == CU_MEMORYTYPE_ARRAY) {
+        parameters->srcArray = reinterpret_cast<cudaArray_t>(copy.srcArray);
+        parameters->srcPos.x = copy.srcXInBytes / width_unit;
+    } else {
+        void* pointer = copy.srcMemoryType == CU_MEMORYTYPE_HOST
+                            ? const_cast<void*>(copy.srcHost)
+                            : reinterpret_cast<void*>(copy.srcDevice);
+        parameters->srcPtr = {pointer, copy.srcPitch, copy.WidthInBytes, copy.srcHeight};
+        parameters->srcPos.x = copy.srcXInBytes;
+    }
+    if (copy.dstMemoryType == CU_MEMORYTYPE_ARRAY) {
+        parameters->dstArray = reinterpret_cast<cudaArray_t>(copy.dstArray);
+        parameters->dstPos.x = copy.dstXInBytes / width_unit;
+    } else {
+        void* pointer = copy.dstMemoryType == CU_MEMORYTYPE_HOST
+                            ? copy.dstHost
+                            : reinterpret_cast<void*>(copy.dstDevice);
+        parameters->dstPtr = {pointer, copy.dstPitch, copy.WidthInBytes, copy.dstHeight};
+        parameters->dstPos.x = copy.dstXInBytes;
+    }
+    parameters->srcPos.y = copy.srcY;
+    parameters->srcPos.z = copy.srcZ;
+    parameters->dstPos.y = copy.dstY;
+    parameters->dstPos.z = copy.dstZ;
+    parameters->extent = {copy.WidthInBytes / width_unit, copy.Height, copy.Depth};
+    parameters->kind = kind_of(copy.srcMemoryType, copy.dstMemoryType);
+    return cudaSuccess;
+}
+
+}  // namespace libswap::simgpu::cudart
 
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {

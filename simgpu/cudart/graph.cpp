@@ -43,6 +43,36 @@ cudaError_t capture_info(cudaStream_t stream, cudaStreamCaptureStatus* status,
     });
 }
 
+cudaError_t begin_in_graph(cudaStream_t stream, cudaGraph_t graph,
+                           const cudaGraphNode_t* dependencies, const cudaGraphEdgeData* data,
+                           size_t count, cudaStreamCaptureMode mode, bool per_thread) {
+    return on_context([&] {
+        return call(CUDART_DRIVER_ON(per_thread, cuStreamBeginCaptureToGraph, 12030, 12030), stream,
+                    graph, dependencies, reinterpret_cast<const CUgraphEdgeData*>(data), count,
+                    static_cast<CUstreamCaptureMode>(mode));
+    });
+}
+
+cudaError_t update_dependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
+                                const cudaGraphEdgeData* data, size_t count, unsigned flags,
+                                bool per_thread) {
+    return on_context([&] {
+        return call(CUDART_DRIVER_ON(per_thread, cuStreamUpdateCaptureDependencies, 12030, 12030),
+                    stream, dependencies, reinterpret_cast<const CUgraphEdgeData*>(data), count,
+                    flags);
+    });
+}
+
+cudaError_t instantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                        cudaGraphInstantiateParams* parameters, bool per_thread) {
+    static_assert(sizeof(cudaGraphInstantiateParams) == sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS));
+    return on_context([&] {
+        return call(CUDART_DRIVER_ON(per_thread, cuGraphInstantiateWithParams, 12000, 12000),
+                    executable, graph,
+                    reinterpret_cast<CUDA_GRAPH_INSTANTIATE_PARAMS*>(parameters));
+    });
+}
+
 cudaError_t launch_graph(cudaGraphExec_t graph, cudaStream_t stream, bool per_thread) {
     return on_context([&] {
         return call(CUDART_DRIVER_ON(per_thread, cuGraphLaunch, 10000, 10000), graph, stream);
@@ -63,6 +93,33 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 
 cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t stream, cudaStreamCaptureMode mode) {
     return begin_capture(stream, mode, true);
+}
+
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                          const cudaGraphNode_t* dependencies,
+                                          const cudaGraphEdgeData* data, size_t count,
+                                          cudaStreamCaptureMode mode) {
+    return begin_in_graph(stream, graph, dependencies, data, count, mode, false);
+}
+
+cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t stream, cudaGraph_t graph,
+                                               const cudaGraphNode_t* dependencies,
+                                               const cudaGraphEdgeData* data, size_t count,
+                                               cudaStreamCaptureMode mode) {
+    return begin_in_graph(stream, graph, dependencies, data, count, mode, true);
+}
+
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
+                                                const cudaGraphEdgeData* data, size_t count,
+                                                unsigned flags) {
+    return update_dependencies(stream, dependencies, data, count, flags, false);
+}
+
+cudaError_t cudaStreamUpdateCaptureDependencies_ptsz(cudaStream_t stream,
+                                                     cudaGraphNode_t* dependencies,
+                                                     const cudaGraphEdgeData* data, size_t count,
+                                                     unsigned flags) {
+    return update_dependencies(stream, dependencies, data, count, flags, true);
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
@@ -141,6 +198,16 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph
     return cudaGraphInstantiate(executable, graph, flags);
 }
 
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams* parameters) {
+    return instantiate(executable, graph, parameters, false);
+}
+
+cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                                cudaGraphInstantiateParams* parameters) {
+    return instantiate(executable, graph, parameters, true);
+}
+
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long* flags) {
     return on_context([&] {
         return call(CUDART_DRIVER(cuGraphExecGetFlags, 12000), executable,
@@ -179,6 +246,22 @@ cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t graph, cudaStream_t stream) {
 
 cudaError_t cudaDeviceGraphMemTrim(int device) {
     return on_context([&] { return call(CUDART_DRIVER(cuDeviceGraphMemTrim, 11040), device); });
+}
+
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute,
+                                           void* value) {
+    return on_context([&] {
+        return call(CUDART_DRIVER(cuDeviceGetGraphMemAttribute, 11040), device,
+                    static_cast<CUgraphMem_attribute>(attribute), value);
+    });
+}
+
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute,
+                                           void* value) {
+    return on_context([&] {
+        return call(CUDART_DRIVER(cuDeviceSetGraphMemAttribute, 11040), device,
+                    static_cast<CUgraphMem_attribute>(attribute), value);
+    });
 }
 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy,

@@ -136,6 +136,27 @@ cudaError_t Kernel::function(CUfunction* function) noexcept {
     return cudaSuccess;
 }
 
+bool Kernel::gave(CUfunction function) const noexcept {
+    for (const Found* found = found_.load(std::memory_order_acquire); found != nullptr;
+         found = found->next) {
+        if (found->function == function) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const void* find_symbol(CUfunction function) noexcept {
+    Registry& all = registry();
+    const std::shared_lock lock(all.mutex);
+    for (const auto& entry : all.kernels) {
+        if (entry.second->gave(function)) {
+            return entry.first;
+        }
+    }
+    return nullptr;
+}
+
 Kernel* find_kernel(const void* symbol) noexcept {
     Registry& all = registry();
     const std::shared_lock lock(all.mutex);

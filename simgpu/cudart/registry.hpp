@@ -28,6 +28,9 @@ class Kernel {
     /// The function in the context that the calling body entered (on_context). @thread any
     cudaError_t function(CUfunction* function) noexcept;
 
+    /// Whether function() has answered with it in some context.
+    bool gave(CUfunction function) const noexcept;
+
   private:
     struct Found {
         CUcontext context;
@@ -74,6 +77,9 @@ struct FatBinary {
 
 /// The kernel behind a host stub or a handle of ours, or null. @thread any
 Kernel* find_kernel(const void* symbol) noexcept;
+
+/// The host's name for the kernel behind a function, or null. @thread any
+const void* find_symbol(CUfunction function) noexcept;
 
 /// Kernel for a handle that the driver gave us (cudaLibraryGetKernel). @thread any
 Kernel* adopt_kernel(CUkernel handle);

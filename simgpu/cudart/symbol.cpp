@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 
+#include "simgpu/cudart/symbol.hpp"
+
 #include "simgpu/cudart/copy.hpp"
 #include "simgpu/cudart/registry.hpp"
 #include "simgpu/cudart/runtime.hpp"
 
-using namespace libswap::simgpu::cudart;
-
+namespace libswap::simgpu::cudart {
 namespace {
 
 cudaError_t locate(const void* symbol, CUdeviceptr* address, std::size_t* bytes) {
@@ -18,7 +19,8 @@ cudaError_t locate(const void* symbol, CUdeviceptr* address, std::size_t* bytes)
                                : variable_address(*variable, address, bytes);
 }
 
-/// Address of `bytes` bytes at `offset` in the symbol, which must lie inside of it.
+}  // namespace
+
 cudaError_t locate_part(const void* symbol, std::size_t offset, std::size_t bytes, void** address) {
     CUdeviceptr start = 0;
     std::size_t size = 0;
@@ -32,6 +34,12 @@ cudaError_t locate_part(const void* symbol, std::size_t offset, std::size_t byte
     *address = reinterpret_cast<void*>(start + offset);
     return cudaSuccess;
 }
+
+}  // namespace libswap::simgpu::cudart
+
+using namespace libswap::simgpu::cudart;
+
+namespace {
 
 bool goes_to_device(cudaMemcpyKind kind) {
     return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice ||
