@@ -21,6 +21,13 @@ Status Event::query() {
     return timeline.poll(call, state_->record);
 }
 
+bool Event::complete() const {
+    auto& timeline = *state_->context->timeline;
+    if (timeline.dead()) return true;
+    Timeline::Call call(timeline);
+    return state_->record == nullptr || state_->record->done;
+}
+
 Status Event::synchronize() {
     auto& timeline = *state_->context->timeline;
     if (timeline.dead()) return CUDA_ERROR_DEINITIALIZED;

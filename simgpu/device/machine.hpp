@@ -39,6 +39,8 @@ class Event {
     /// SUCCESS when complete or never recorded, NOT_READY, or the context's sticky error.
     Status query();
     Status synchronize();
+    /// What query() says, for the driver's own use: it makes no poller of the calling thread.
+    bool complete() const;
     /// From `start` to `end`; NOT_READY, INVALID_HANDLE (never recorded, or no timing) as
     /// documented.
     static Result<float> elapsed_ms(const Event& start, const Event& end);
@@ -84,6 +86,8 @@ class Stream {
 
     Status query();
     Status synchronize();
+    /// Whether what comes next in this stream is behind what `event` stands for in any case.
+    bool follows(const Event& event) const;
 
     unsigned flags() const;  ///< CUstream_flags.
     int priority() const;

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The libswap authors
 
 #include <cstring>
+#include <unordered_set>
+#include <vector>
 
 #include "simgpu/device/machine.hpp"
 #include "simgpu/device/op.hpp"
@@ -192,6 +194,25 @@ Status Stream::synchronize() {
     Timeline::Call call(timeline);
     timeline.wait(call, {state_->last});
     return state_->context->error;
+}
+
+bool Stream::follows(const Event& event) const {
+    auto& timeline = *state_->context->timeline;
+    if (timeline.dead()) return true;
+    Timeline::Call call(timeline);
+    const OpPtr& record = event.state_->record;
+    if (record == nullptr || record->done) return true;
+    // Along what waits for what, to any operation of the stream.
+    std::unordered_set<const Op*> seen;
+    std::vector<const Op*> open{record.get()};
+    while (!open.empty()) {
+        const Op* op = open.back();
+        open.pop_back();
+        if (!seen.insert(op).second) continue;
+        if (op->stream == state_) return true;
+        for (const OpPtr& later : op->dependents) open.push_back(later.get());
+    }
+    return false;
 }
 
 }  // namespace simgpu

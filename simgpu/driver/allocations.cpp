@@ -3,6 +3,7 @@
 #include "simgpu/driver/allocations.hpp"
 
 #include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/graph/graph_memory.hpp"
 #include "simgpu/driver/pools.hpp"
 
 namespace simgpu::driver {
@@ -76,6 +77,9 @@ CUresult free_device_memory(CUdeviceptr va) {
         case Allocation::Kind::Pool:
             static_cast<void>(allocation->context->device().synchronize());
             return allocation->pool->free_now(va);
+        case Allocation::Kind::Graph:
+            static_cast<void>(allocation->context->device().synchronize());
+            return allocation->graph_memory->free();
         default:
             return CUDA_ERROR_INVALID_VALUE;
     }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -13,19 +14,23 @@
 namespace simgpu::driver {
 
 struct Context;
+class GraphMemory;
 class Pool;
 
 /// What the memory manager below does not know of an allocation: who made it and how.
 struct Allocation {
-    enum class Kind : std::uint8_t { Device, Managed, HostPinned, HostRegistered, Pool };
+    enum class Kind : std::uint8_t { Device, Managed, HostPinned, HostRegistered, Pool, Graph };
     std::uint64_t base = 0;
     std::uint64_t bytes = 0;
     Kind kind = Kind::Device;
     Context* context = nullptr;
     Pool* pool = nullptr;
     bool sync_memops = false;
+    std::shared_ptr<GraphMemory> graph_memory;
 
-    bool on_device() const { return kind == Kind::Device || kind == Kind::Pool; }
+    bool on_device() const {
+        return kind == Kind::Device || kind == Kind::Pool || kind == Kind::Graph;
+    }
 };
 
 /// The process's live allocations by address. @thread any

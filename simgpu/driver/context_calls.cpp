@@ -5,6 +5,7 @@
 #include "simgpu/driver/entry.hpp"
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/capture.hpp"
+#include "simgpu/driver/pools.hpp"
 #include "simgpu/driver/stream.hpp"
 
 namespace simgpu::driver {
@@ -172,13 +173,17 @@ SIMGPU_CALL(cuCtxSynchronize, (), {
     driver::Context* context = nullptr;
     SIMGPU_TRY(driver::current_context(context));
     SIMGPU_TRY(driver::check_context_wait(*context));
-    return context->device().synchronize();
+    SIMGPU_TRY(context->device().synchronize());
+    driver::release_after_wait();
+    return CUDA_SUCCESS;
 })
 SIMGPU_CALL(cuCtxSynchronize_v2, (CUcontext handle), {
     driver::Context* context = nullptr;
     SIMGPU_TRY(driver::context_or_current(handle, context));
     SIMGPU_TRY(driver::check_context_wait(*context));
-    return context->device().synchronize();
+    SIMGPU_TRY(context->device().synchronize());
+    driver::release_after_wait();
+    return CUDA_SUCCESS;
 })
 
 SIMGPU_CALL(cuCtxGetFlags, (unsigned* flags), {

@@ -15,7 +15,6 @@ CUresult get_info(std::size_t* free, std::size_t* total) {
     Context* context = nullptr;
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     SIMGPU_TRY(current_context(context));
-    context->gpu.pools->reap();
     Memory::Usage usage = machine().memory().usage(context->gpu.ordinal);
     if (free != nullptr) *free = usage.total - usage.used;
     if (total != nullptr) *total = usage.total;
@@ -29,11 +28,10 @@ CUresult allocate(CUdeviceptr* out, std::size_t bytes) {
     SIMGPU_TRY(check_unsafe_call());
     if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     auto va = machine().allocate(context->gpu.ordinal, bytes);
-    if (!va && va.error() == CUDA_ERROR_OUT_OF_MEMORY && context->gpu.pools->give_back()) {
+    if (!va && va.error() == CUDA_ERROR_OUT_OF_MEMORY && make_room(context->gpu))
         va = machine().allocate(context->gpu.ordinal, bytes);
-    }
     if (!va) return va.error();
-    allocations().add({*va, bytes, Allocation::Kind::Device, context});
+    allocations().add({*va, bytes, Allocation::Kind::Device, context, nullptr, false, nullptr});
     *out = *va;
     return CUDA_SUCCESS;
 }
@@ -63,7 +61,7 @@ CUresult allocate_managed(CUdeviceptr* out, std::size_t bytes, unsigned flags) {
     auto pointer = machine().host_allocate(bytes, CU_MEMHOSTALLOC_DEVICEMAP);
     if (!pointer) return pointer.error();
     *out = reinterpret_cast<CUdeviceptr>(*pointer);
-    allocations().add({*out, bytes, Allocation::Kind::Managed, context});
+    allocations().add({*out, bytes, Allocation::Kind::Managed, context, nullptr, false, nullptr});
     return CUDA_SUCCESS;
 }
 
@@ -77,8 +75,8 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
     if (out == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
     auto pointer = machine().host_allocate(bytes, flags);
     if (!pointer) return pointer.error();
-    allocations().add(
-        {reinterpret_cast<std::uint64_t>(*pointer), bytes, Allocation::Kind::HostPinned, context});
+    allocations().add({reinterpret_cast<std::uint64_t>(*pointer), bytes,
+                       Allocation::Kind::HostPinned, context, nullptr, false, nullptr});
     *out = *pointer;
     return CUDA_SUCCESS;
 }
@@ -93,7 +91,7 @@ CUresult register_host(void* pointer, std::size_t bytes, unsigned flags) {
     if (pointer == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
     SIMGPU_TRY(machine().host_register(pointer, bytes, flags));
     allocations().add({reinterpret_cast<std::uint64_t>(pointer), bytes,
-                       Allocation::Kind::HostRegistered, context});
+                       Allocation::Kind::HostRegistered, context, nullptr, false, nullptr});
     return CUDA_SUCCESS;
 }
 

@@ -82,9 +82,12 @@ CUresult get(void* out, CUpointer_attribute attribute, const Pointer& pointer) {
                                   ? 1
                                   : 0);
         case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-            return store(out, info.range_base);
+            // What a pool gave is a range of its own, though not of addresses.
+            return store(out, pointer.allocation ? pointer.allocation->base : info.range_base);
         case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-            return store(out, static_cast<std::size_t>(info.range_bytes));
+            return store(out,
+                         static_cast<std::size_t>(pointer.allocation ? pointer.allocation->bytes
+                                                                     : info.range_bytes));
         case CU_POINTER_ATTRIBUTE_MAPPED:
             return store(out, pointer.mapped() ? 1 : 0);
         case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:

@@ -7,6 +7,7 @@
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/handle_table.hpp"
+#include "simgpu/driver/pools.hpp"
 
 namespace simgpu::driver {
 
@@ -234,7 +235,9 @@ SIMGPU_CALL(cuCtxGetStreamPriorityRange, (int* least, int* greatest), {
 SIMGPU_CALL_PTSZ(cuStreamSynchronize, (CUstream stream), {
     driver::StreamRef ref;
     SIMGPU_TRY(driver::find_stream_for_wait(stream, default_stream, ref));
-    return ref->synchronize();
+    SIMGPU_TRY(ref->synchronize());
+    driver::release_after_wait();
+    return CUDA_SUCCESS;
 })
 
 SIMGPU_CALL_PTSZ(cuStreamQuery, (CUstream stream), {
@@ -313,7 +316,9 @@ SIMGPU_CALL(cuEventSynchronize, (CUevent handle), {
     SIMGPU_TRY(driver::find_event(handle, event));
     SIMGPU_TRY(driver::check_event_not_captured(*event));
     SIMGPU_TRY(driver::check_unsafe_call());
-    return event->event->synchronize();
+    SIMGPU_TRY(event->event->synchronize());
+    driver::release_after_wait();
+    return CUDA_SUCCESS;
 })
 SIMGPU_CALL(cuEventElapsedTime, (float* milliseconds, CUevent start, CUevent end),
             { return driver::elapsed(milliseconds, start, end); })

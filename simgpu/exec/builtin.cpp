@@ -4,6 +4,7 @@
 #include <bit>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 
 #include "simgpu/exec/warp.hpp"
 
@@ -149,6 +150,18 @@ void assert_failed(Warp& warp, const CallSite& site, int lane) {
                    " Assertion `" + message + "` failed.");
 }
 
+/// A condition's handle is the address of its word: whoever hands it out sees to that.
+void set_conditional(Warp& warp, const CallSite& site, int lane) {
+    const auto handle = argument<std::uint64_t>(warp, site, lane, 0);
+    const auto value = argument<std::uint32_t>(warp, site, lane, 1);
+    std::byte* word = warp.launch->host(handle, true);
+    if (word == nullptr) {
+        warp.fault(RunStatus::IllegalAddress, handle);
+        return;
+    }
+    std::memcpy(word, &value, sizeof value);
+}
+
 }  // namespace
 
 bool read_generic(Warp& warp, int lane, std::uint64_t address, void* into, std::size_t bytes) {
@@ -183,11 +196,17 @@ bool print_formatted(Warp& warp, int lane, std::uint64_t format, std::uint64_t a
 }
 
 bool call_builtin(Warp& warp, const CallSite& site) {
+    const bool sets_conditional =
+        warp.launch->program->functions[site.function].name == "cudaGraphSetConditional";
     for (std::uint32_t left = warp.exec; left != 0; left &= left - 1) {
         const int lane = std::countr_zero(left);
         if (site.callee == Callee::AssertFail) {
             assert_failed(warp, site, lane);
             return true;
+        }
+        if (sets_conditional) {
+            set_conditional(warp, site, lane);
+            continue;
         }
         print_formatted(warp, lane, argument<std::uint64_t>(warp, site, lane, 0),
                         argument<std::uint64_t>(warp, site, lane, 1));

@@ -3,6 +3,7 @@
 #include "simgpu/driver/graph/graph_exec.hpp"
 
 #include "simgpu/driver/graph/condition.hpp"
+#include "simgpu/driver/graph/graph_memory.hpp"
 #include "simgpu/driver/graph/steps.hpp"
 #include "simgpu/driver/handle_table.hpp"
 
@@ -120,7 +121,10 @@ std::vector<GraphStep> chain(std::vector<GraphStep> first, std::vector<GraphStep
 }  // namespace
 
 GraphExec::GraphExec(std::shared_ptr<Graph> source, unsigned long long flags)
-    : source_(std::move(source)), copy_(source_->copy(false)), flags_(flags) {
+    : source_(std::move(source)),
+      copy_(source_->copy(false)),
+      flags_(flags),
+      allocates_(has_memory_nodes(*copy_)) {
     ++source_->instances;
     index(*copy_);
 }
@@ -161,6 +165,11 @@ void GraphExec::set_enabled(const GraphNode& own, bool enabled) {
 }
 
 CUresult GraphExec::launch(const StreamRef& stream) {
+    if (allocates_) {
+        const bool auto_free = (flags_ & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+        SIMGPU_TRY(stream.context->device().sticky_error());
+        SIMGPU_TRY(launch_memory(*copy_, auto_free));
+    }
     if (steps_ == nullptr) {
         std::vector<GraphStep> first;
         add_default_values(*copy_, first);

@@ -49,6 +49,7 @@ class GraphExec {
     const std::shared_ptr<Graph> source_;
     const std::shared_ptr<Graph> copy_;
     const unsigned long long flags_;
+    const bool allocates_;                                       ///< Or frees.
     std::unordered_map<std::uint64_t, GraphNode*> by_original_;  ///< By serial.
     std::unordered_set<const GraphNode*> disabled_;
     /// For the device; null after a change.

@@ -353,6 +353,33 @@ SIMGPU_CALL(cuGraphBatchMemOpNodeSetParams,
                     node, given, [&](Task& task) { return mem_op_task(*given, task); });
             })
 
+SIMGPU_CALL(cuGraphAddMemAllocNode,
+            (CUgraphNode * out, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+             CUDA_MEM_ALLOC_NODE_PARAMS* given),
+            {
+                using namespace driver;
+                if (given == nullptr) return CUDA_ERROR_INVALID_VALUE;
+                return add_node({out, graph, dependencies, nullptr, count},
+                                [&](Graph&, Task& task) { return alloc_task(*given, task); });
+            })
+SIMGPU_CALL(cuGraphMemAllocNodeGetParams, (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* out), {
+    using namespace driver;
+    return ask_node<AllocTask>(node, out,
+                               [&](GraphNode&, AllocTask& task) { *out = alloc_params(task); });
+})
+SIMGPU_CALL(cuGraphAddMemFreeNode,
+            (CUgraphNode * out, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+             CUdeviceptr va),
+            {
+                using namespace driver;
+                return add_node({out, graph, dependencies, nullptr, count},
+                                [&](Graph& of, Task& task) { return free_task(va, of, task); });
+            })
+SIMGPU_CALL(cuGraphMemFreeNodeGetParams, (CUgraphNode node, CUdeviceptr* out), {
+    using namespace driver;
+    return ask_node<FreeTask>(node, out, [&](GraphNode&, FreeTask& task) { *out = task.va; });
+})
+
 SIMGPU_CALL(cuGraphAddNode,
             (CUgraphNode * out, CUgraph graph, const CUgraphNode* dependencies, size_t count,
              CUgraphNodeParams* given),

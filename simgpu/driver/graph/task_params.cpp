@@ -5,6 +5,7 @@
 #include "simgpu/driver/copies.hpp"
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/condition.hpp"
+#include "simgpu/driver/graph/graph_memory.hpp"
 #include "simgpu/driver/launch.hpp"
 #include "simgpu/driver/value_calls.hpp"
 
@@ -118,6 +119,40 @@ CUresult event_record_task(CUevent event, Task& out) {
 
 CUresult event_wait_task(CUevent event, Task& out) { return event_task<EventWaitTask>(event, out); }
 
+CUresult alloc_task(CUDA_MEM_ALLOC_NODE_PARAMS& given, Task& out) {
+    const CUmemPoolProps& pool = given.poolProps;
+    if (given.bytesize == 0 || pool.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        (given.accessDescCount != 0 && given.accessDescs == nullptr)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (pool.handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+        pool.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    Context* context = nullptr;
+    Gpu* gpu = nullptr;
+    SIMGPU_TRY(current_context(context));
+    SIMGPU_TRY(find_gpu(pool.location.id, gpu));
+    std::vector<CUmemAccessDesc> access(given.accessDescs,
+                                        given.accessDescs + given.accessDescCount);
+    for (const CUmemAccessDesc& description : access) {
+        if (description.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (gpu_at(description.location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    }
+    std::shared_ptr<GraphMemory> memory;
+    SIMGPU_TRY(GraphMemory::create(*context, *gpu, given.bytesize, std::move(access), memory));
+    given.dptr = memory->va();
+    out = AllocTask{std::move(memory)};
+    return CUDA_SUCCESS;
+}
+
+CUresult free_task(CUdeviceptr va, Graph& graph, Task& out) {
+    SIMGPU_TRY(note_free(graph, va));
+    out = FreeTask{va};
+    return CUDA_SUCCESS;
+}
+
 CUresult task_of(CUgraphNodeParams& given, Graph& graph, Task& out) {
     switch (given.type) {
         case CU_GRAPH_NODE_TYPE_KERNEL:
@@ -146,6 +181,11 @@ CUresult task_of(CUgraphNodeParams& given, Graph& graph, Task& out) {
             return mem_op_task(
                 {given.memOp.ctx, given.memOp.count, given.memOp.paramArray, given.memOp.flags},
                 out);
+        case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+            static_assert(sizeof given.alloc == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
+            return alloc_task(reinterpret_cast<CUDA_MEM_ALLOC_NODE_PARAMS&>(given.alloc), out);
+        case CU_GRAPH_NODE_TYPE_MEM_FREE:
+            return free_task(given.free.dptr, graph, out);
         case CU_GRAPH_NODE_TYPE_CONDITIONAL:
             return conditional_task(given.conditional, graph, out);
         default:
@@ -183,6 +223,19 @@ CUDA_MEMSET_NODE_PARAMS memset_params(const MemsetTask& task) {
 CUDA_BATCH_MEM_OP_NODE_PARAMS mem_op_params(MemOpTask& task) {
     return {task.context->handle(), static_cast<unsigned>(task.operations.size()),
             task.operations.data(), task.flags};
+}
+
+CUDA_MEM_ALLOC_NODE_PARAMS alloc_params(const AllocTask& task) {
+    const GraphMemory& memory = *task.memory;
+    CUDA_MEM_ALLOC_NODE_PARAMS shown{};
+    shown.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    shown.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    shown.poolProps.location.id = memory.gpu().ordinal;
+    shown.accessDescs = memory.access().empty() ? nullptr : memory.access().data();
+    shown.accessDescCount = memory.access().size();
+    shown.bytesize = memory.bytes();
+    shown.dptr = memory.va();
+    return shown;
 }
 
 namespace {

@@ -20,6 +20,9 @@ CUresult mem_op_task(const CUDA_BATCH_MEM_OP_NODE_PARAMS& given, Task& out);
 CUresult child_task(CUgraph child, CUgraphChildGraphNodeOwnership ownership, Task& out);
 CUresult event_record_task(CUevent event, Task& out);
 CUresult event_wait_task(CUevent event, Task& out);
+/// Tells the address in the structure.
+CUresult alloc_task(CUDA_MEM_ALLOC_NODE_PARAMS& given, Task& out);
+CUresult free_task(CUdeviceptr va, Graph& graph, Task& out);
 /// Any of them, and those that answer in the structure (memory, conditional nodes); `graph` is
 /// where the node will be.
 CUresult task_of(CUgraphNodeParams& given, Graph& graph, Task& out);
@@ -28,5 +31,6 @@ CUresult task_of(CUgraphNodeParams& given, Graph& graph, Task& out);
 CUDA_KERNEL_NODE_PARAMS_v2 kernel_params(GraphNode& node, const KernelTask& task);
 CUDA_MEMSET_NODE_PARAMS memset_params(const MemsetTask& task);
 CUDA_BATCH_MEM_OP_NODE_PARAMS mem_op_params(MemOpTask& task);
+CUDA_MEM_ALLOC_NODE_PARAMS alloc_params(const AllocTask& task);
 
 }  // namespace simgpu::driver
