@@ -24,27 +24,44 @@ std::uint64_t read_clock(clockid_t clock) {
            static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-/// The state letter of a thread, 'X' when it is gone.
-char state_of(pid_t tid) {
-    char path[64];
-    std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 'X';
-    char text[512];
-    const ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0) return 'X';
-    text[n] = '\0';
-    // The name in parentheses may hold anything, also parentheses.
-    const char* end = std::strrchr(text, ')');
-    return end == nullptr || end[1] == '\0' ? 'R' : end[2];
-}
-
 /// Whether a thread in this state can only go on when someone or something wakes it. Waiting for a
 /// disk or a page ('D') ends by itself soon.
 bool is_asleep(char state) { return state != 'R' && state != 'D'; }
 
 }  // namespace
+
+ThreadStates::~ThreadStates() {
+    for (const auto& [tid, fd] : files_) close(fd);
+}
+
+char ThreadStates::of(pid_t tid) {
+    char text[512];
+    ssize_t size = -1;
+    if (const auto known = files_.find(tid); known != files_.end()) {
+        size = pread(known->second, text, sizeof text - 1, 0);
+        // Its thread has ended. Another may have its number.
+        if (size <= 0) {
+            close(known->second);
+            files_.erase(known);
+        }
+    }
+    if (size <= 0) {
+        char path[64];
+        std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+        const int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0) return 'X';
+        size = pread(fd, text, sizeof text - 1, 0);
+        if (size <= 0 || files_.size() >= kMostFiles)
+            close(fd);
+        else
+            files_[tid] = fd;
+    }
+    if (size <= 0) return 'X';
+    text[size] = '\0';
+    // The name in parentheses may hold anything, also parentheses.
+    const char* end = std::strrchr(text, ')');
+    return end == nullptr || end[1] == '\0' ? 'R' : end[2];
+}
 
 HostThread& HostThreads::add(pid_t tid) {
     auto& entry = threads_[tid];
@@ -88,14 +105,27 @@ std::uint64_t HostThreads::own_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME
 std::uint64_t HostThreads::real_ns() { return read_clock(CLOCK_MONOTONIC); }
 
 std::vector<bool> HostThreads::asleep(const std::vector<pid_t>& tids) {
-    std::vector<std::uint64_t> before;
     std::vector<bool> result;
-    for (const pid_t tid : tids) before.push_back(cpu_ns(tid));
-    for (const pid_t tid : tids) result.push_back(is_asleep(state_of(tid)));
+    for (const pid_t tid : tids) result.push_back(is_asleep(states_.of(tid)));
     // One that was asleep when it was looked at may have been woken by one that was looked at
-    // later.
+    // later: none may have used the processor since before the look. The figure of the last look
+    // is such a time, and mostly still the same.
+    bool looked_again = false;
     for (std::size_t i = 0; i < tids.size(); ++i) {
-        if (result[i] && cpu_ns(tids[i]) != before[i]) result[i] = false;
+        const std::uint64_t used_ns = cpu_ns(tids[i]);
+        if (used_ns == 0) {
+            seen_cpu_ns_.erase(tids[i]);  // gone
+            continue;
+        }
+        std::uint64_t& seen_ns = seen_cpu_ns_[tids[i]];
+        looked_again |= result[i] && used_ns != seen_ns;
+        seen_ns = used_ns;
+    }
+    if (!looked_again) return result;
+    for (std::size_t i = 0; i < tids.size(); ++i)
+        result[i] = result[i] && is_asleep(states_.of(tids[i]));
+    for (std::size_t i = 0; i < tids.size(); ++i) {
+        if (result[i] && cpu_ns(tids[i]) != seen_cpu_ns_[tids[i]]) result[i] = false;
     }
     return result;
 }

@@ -48,6 +48,21 @@ struct HostThread {
     unsigned waiting_for = 0;
 };
 
+/// The states of threads by /proc. It is looked at before every step of the clock: the files stay
+/// open, since opening one costs several times what reading it does. @thread one at a time
+class ThreadStates {
+  public:
+    ThreadStates() = default;
+    ThreadStates(const ThreadStates&) = delete;
+    ~ThreadStates();
+    /// The state letter of a thread of this process, 'X' when it is gone.
+    char of(pid_t tid);
+
+  private:
+    static constexpr std::size_t kMostFiles = 64;  ///< a program may need what we do not hold
+    std::map<pid_t, int> files_;
+};
+
 /// The threads of the process that are not simgpu's. Not synchronised: the timeline's lock covers
 /// it, but for asleep().
 class HostThreads {
@@ -65,11 +80,14 @@ class HostThreads {
     static std::uint64_t own_cpu_ns();
     static std::uint64_t real_ns();
     /// Which of `tids` are asleep (or gone), and used no processor while all were looked at.
-    static std::vector<bool> asleep(const std::vector<pid_t>& tids);
+    /// @thread the conductor
+    std::vector<bool> asleep(const std::vector<pid_t>& tids);
 
   private:
     std::map<pid_t, std::unique_ptr<HostThread>> threads_;
     std::set<pid_t> own_;
+    ThreadStates states_;
+    std::map<pid_t, std::uint64_t> seen_cpu_ns_;  ///< processor time at the last look
 };
 
 }  // namespace simgpu

@@ -10,13 +10,13 @@
 
 #include "simgpu/device/access_set.hpp"
 #include "simgpu/device/graph.hpp"
-#include "simgpu/device/host_threads.hpp"
 #include "simgpu/device/machine.hpp"
 #include "simgpu/device/operation.hpp"
 
 namespace simgpu {
 
 struct ContextState;
+struct HostThread;
 struct StreamState;
 
 /// One piece of work in a stream. All of it is covered by the timeline's lock, but what the work

@@ -273,7 +273,7 @@ std::vector<HostThread*> Timeline::awake_threads(std::unique_lock<std::mutex>& l
     const std::uint64_t memory_calls = memory_.calls();
     const bool in_calls = entering_.load() != 0 || memory_.busy();
     lock.unlock();
-    const std::vector<bool> asleep = HostThreads::asleep(look);
+    const std::vector<bool> asleep = threads_.asleep(look);
     lock.lock();
     // Who looked asleep may have waited for one of our locks, and got it since.
     const bool stale = in_calls || activity != activity_ || memory_calls != memory_.calls();
