@@ -3,57 +3,69 @@
 
 #include "interposer/hook_call.hpp"
 
-// Capture and graphs. What a graph's nodes name stays resident for good, whichever call gave it to
-// them.
+// Capture and graphs. Graphs are read when they are instantiated; from then on, what changes the
+// executable graph is followed.
 
 namespace libswap {
 namespace {
 
-CUfunction node_function(const CUDA_KERNEL_NODE_PARAMS_v1& params) noexcept { return params.func; }
+/// The older structures, as the newest one.
+CUgraphNodeParams node_params(const CUDA_KERNEL_NODE_PARAMS_v1& params) noexcept {
+    CUgraphNodeParams node{};
+    node.type = CU_GRAPH_NODE_TYPE_KERNEL;
+    node.kernel.func = params.func;
+    node.kernel.kernelParams = params.kernelParams;
+    node.kernel.extra = params.extra;
+    return node;
+}
 
-/// The newer structures name a CUfunction or, where that is null, a CUkernel.
-template <class Params>
-CUfunction node_function(const Params& params) noexcept {
-    return params.func ? params.func : reinterpret_cast<CUfunction>(params.kern);
+CUgraphNodeParams node_params(const CUDA_KERNEL_NODE_PARAMS_v2& params) noexcept {
+    CUgraphNodeParams node{};
+    node.type = CU_GRAPH_NODE_TYPE_KERNEL;
+    node.kernel.func = params.func;
+    node.kernel.kern = params.kern;
+    node.kernel.kernelParams = params.kernelParams;
+    node.kernel.extra = params.extra;
+    return node;
+}
+
+CUgraphNodeParams node_params(const CUDA_MEMCPY3D& params) noexcept {
+    CUgraphNodeParams node{};
+    node.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+    node.memcpy.copyParams = params;
+    return node;
+}
+
+CUgraphNodeParams node_params(const CUDA_MEMSET_NODE_PARAMS& params) noexcept {
+    CUgraphNodeParams node{};
+    node.type = CU_GRAPH_NODE_TYPE_MEMSET;
+    node.memset.dst = params.dst;
+    node.memset.pitch = params.pitch;
+    node.memset.elementSize = params.elementSize;
+    node.memset.width = params.width;
+    node.memset.height = params.height;
+    return node;
+}
+
+CUgraphNodeParams node_params(const CUDA_BATCH_MEM_OP_NODE_PARAMS& params) noexcept {
+    CUgraphNodeParams node{};
+    node.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+    node.memOp.count = params.count;
+    node.memOp.paramArray = params.paramArray;
+    return node;
 }
 
 template <class Params>
-CUresult kernel_node(Engine& engine, const Params* params, RealCall real) noexcept {
-    if (!params) return real();
-    LaunchRequest request;
-    request.function = node_function(*params);
-    request.params = params->kernelParams;
-    request.extra = params->extra;
-    return engine.node_for_good(request, real);
+CUresult set_node(Engine& engine, CUgraphExec exec, CUgraphNode node, const Params* params,
+                  RealCall real) noexcept {
+    return params ? engine.graph_node_set(exec, node, node_params(*params), real) : real();
 }
 
-CUresult copy_node(Engine& engine, const CUDA_MEMCPY3D* params, RealCall real) noexcept {
-    if (!params) return real();
-    const std::uint64_t addresses[] = {params->dstDevice, params->srcDevice};
-    return engine.use_for_good(addresses, 2, real);
-}
-
-CUresult fill_node(Engine& engine, CUdeviceptr dst, RealCall real) noexcept {
-    const std::uint64_t address = dst;
-    return engine.use_for_good(&address, 1, real);
-}
-
-CUresult fill_node(Engine& engine, const CUDA_MEMSET_NODE_PARAMS* params, RealCall real) noexcept {
-    return params ? fill_node(engine, params->dst, real) : real();
-}
-
-CUresult any_node(Engine& engine, const CUgraphNodeParams* params, RealCall real) noexcept {
-    if (!params) return real();
-    switch (params->type) {
-        case CU_GRAPH_NODE_TYPE_KERNEL:
-            return kernel_node(engine, &params->kernel, real);
-        case CU_GRAPH_NODE_TYPE_MEMCPY:
-            return copy_node(engine, &params->memcpy.copyParams, real);
-        case CU_GRAPH_NODE_TYPE_MEMSET:
-            return fill_node(engine, params->memset.dst, real);
-        default:
-            return real();
-    }
+CUresult note_conditional(Engine& engine, CUresult result, const CUgraphNode* node,
+                          const CUgraphNodeParams* params) noexcept {
+    if (result == CUDA_SUCCESS && node && params && params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        engine.graph_conditional(*node, params->conditional.phGraph_out, params->conditional.size);
+    return result;
 }
 
 }  // namespace
@@ -77,62 +89,76 @@ LIBSWAP_HOOK_TWINS(cuStreamEndCapture, _ptsz, (CUstream stream, CUgraph* graph),
 LIBSWAP_HOOK_TWINS(cuGraphLaunch, _ptsz, (CUgraphExec graph, CUstream stream), (graph, stream),
                    return engine.graph_launch(graph, on(stream), real);)
 
-#define LIBSWAP_KERNEL_NODE_HOOKS(suffix, Params)                                              \
-    LIBSWAP_HOOK(cuGraphAddKernelNode##suffix,                                                 \
-                 (CUgraphNode * node, CUgraph graph, const CUgraphNode* dependencies,          \
-                  size_t count, const Params* params),                                         \
-                 (node, graph, dependencies, count, params),                                   \
-                 return kernel_node(engine, params, real);)                                    \
-    LIBSWAP_HOOK(cuGraphKernelNodeSetParams##suffix, (CUgraphNode node, const Params* params), \
-                 (node, params), return kernel_node(engine, params, real);)                    \
-    LIBSWAP_HOOK(cuGraphExecKernelNodeSetParams##suffix,                                       \
-                 (CUgraphExec graph, CUgraphNode node, const Params* params),                  \
-                 (graph, node, params), return kernel_node(engine, params, real);)
+LIBSWAP_HOOK(cuGraphInstantiate,
+             (CUgraphExec * exec, CUgraph graph, CUgraphNode* error, char* log, size_t log_bytes),
+             (exec, graph, error, log, log_bytes),
+             return engine.graph_instantiate(exec, graph, real);)
 
-LIBSWAP_KERNEL_NODE_HOOKS(, CUDA_KERNEL_NODE_PARAMS_v1)
-LIBSWAP_KERNEL_NODE_HOOKS(_v2, CUDA_KERNEL_NODE_PARAMS)
+LIBSWAP_HOOK(cuGraphInstantiate_v2,
+             (CUgraphExec * exec, CUgraph graph, CUgraphNode* error, char* log, size_t log_bytes),
+             (exec, graph, error, log, log_bytes),
+             return engine.graph_instantiate(exec, graph, real);)
 
-LIBSWAP_HOOK(cuGraphAddMemcpyNode,
-             (CUgraphNode * node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-              const CUDA_MEMCPY3D* params, CUcontext context),
-             (node, graph, dependencies, count, params, context),
-             return copy_node(engine, params, real);)
+LIBSWAP_HOOK(cuGraphInstantiateWithFlags,
+             (CUgraphExec * exec, CUgraph graph, unsigned long long flags), (exec, graph, flags),
+             return engine.graph_instantiate(exec, graph, real);)
 
-LIBSWAP_HOOK(cuGraphMemcpyNodeSetParams, (CUgraphNode node, const CUDA_MEMCPY3D* params),
-             (node, params), return copy_node(engine, params, real);)
+LIBSWAP_HOOK_TWINS(cuGraphInstantiateWithParams, _ptsz,
+                   (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params),
+                   (exec, graph, params), return engine.graph_instantiate(exec, graph, real);)
+
+LIBSWAP_HOOK(cuGraphExecUpdate,
+             (CUgraphExec exec, CUgraph graph, CUgraphNode* error, CUgraphExecUpdateResult* what),
+             (exec, graph, error, what), return engine.graph_update(exec, graph, real);)
+
+LIBSWAP_HOOK(cuGraphExecUpdate_v2,
+             (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* what),
+             (exec, graph, what), return engine.graph_update(exec, graph, real);)
+
+LIBSWAP_HOOK(cuGraphExecDestroy, (CUgraphExec exec), (exec),
+             return engine.graph_destroy(exec, real);)
+
+LIBSWAP_HOOK(cuGraphExecKernelNodeSetParams,
+             (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params),
+             (exec, node, params), return set_node(engine, exec, node, params, real);)
+
+LIBSWAP_HOOK(cuGraphExecKernelNodeSetParams_v2,
+             (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params),
+             (exec, node, params), return set_node(engine, exec, node, params, real);)
 
 LIBSWAP_HOOK(cuGraphExecMemcpyNodeSetParams,
-             (CUgraphExec graph, CUgraphNode node, const CUDA_MEMCPY3D* params, CUcontext context),
-             (graph, node, params, context), return copy_node(engine, params, real);)
-
-LIBSWAP_HOOK(cuGraphAddMemsetNode,
-             (CUgraphNode * node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
-              const CUDA_MEMSET_NODE_PARAMS* params, CUcontext context),
-             (node, graph, dependencies, count, params, context),
-             return fill_node(engine, params, real);)
-
-LIBSWAP_HOOK(cuGraphMemsetNodeSetParams, (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params),
-             (node, params), return fill_node(engine, params, real);)
+             (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* params, CUcontext context),
+             (exec, node, params, context), return set_node(engine, exec, node, params, real);)
 
 LIBSWAP_HOOK(cuGraphExecMemsetNodeSetParams,
-             (CUgraphExec graph, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params,
+             (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params,
               CUcontext context),
-             (graph, node, params, context), return fill_node(engine, params, real);)
+             (exec, node, params, context), return set_node(engine, exec, node, params, real);)
+
+LIBSWAP_HOOK(cuGraphExecBatchMemOpNodeSetParams,
+             (CUgraphExec exec, CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS* params),
+             (exec, node, params), return set_node(engine, exec, node, params, real);)
+
+LIBSWAP_HOOK(cuGraphExecChildGraphNodeSetParams,
+             (CUgraphExec exec, CUgraphNode node, CUgraph child), (exec, node, child),
+             return engine.graph_child_set(exec, child, real);)
+
+LIBSWAP_HOOK(cuGraphExecNodeSetParams,
+             (CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* params), (exec, node, params),
+             if (!params) return real();
+             if (params->type ==
+                 CU_GRAPH_NODE_TYPE_GRAPH) return engine.graph_child_set(exec, params->graph.graph,
+                                                                         real);
+             return engine.graph_node_set(exec, node, *params, real);)
 
 LIBSWAP_HOOK(cuGraphAddNode,
              (CUgraphNode * node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
               CUgraphNodeParams* params),
-             (node, graph, dependencies, count, params), return any_node(engine, params, real);)
+             (node, graph, dependencies, count, params),
+             return note_conditional(engine, real(), node, params);)
 
 LIBSWAP_HOOK(cuGraphAddNode_v2,
              (CUgraphNode * node, CUgraph graph, const CUgraphNode* dependencies,
               const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params),
              (node, graph, dependencies, edges, count, params),
-             return any_node(engine, params, real);)
-
-LIBSWAP_HOOK(cuGraphNodeSetParams, (CUgraphNode node, CUgraphNodeParams* params), (node, params),
-             return any_node(engine, params, real);)
-
-LIBSWAP_HOOK(cuGraphExecNodeSetParams,
-             (CUgraphExec graph, CUgraphNode node, CUgraphNodeParams* params),
-             (graph, node, params), return any_node(engine, params, real);)
+             return note_conditional(engine, real(), node, params);)

@@ -68,7 +68,7 @@ LIBSWAP_HOOK(cuMemGetHandleForAddressRange,
 
 LIBSWAP_HOOK(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void* address),
              (handle, address),
-             return engine.export_range(reinterpret_cast<CUdeviceptr>(address), 0, real);)
+             return engine.physical_retain(handle, reinterpret_cast<CUdeviceptr>(address), real);)
 
 LIBSWAP_HOOK(cuMulticastBindAddr,
              (CUmemGenericAllocationHandle handle, size_t offset, CUdeviceptr address, size_t bytes,

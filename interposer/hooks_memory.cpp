@@ -5,19 +5,6 @@
 
 // Allocation, release and questions about memory.
 
-namespace libswap {
-namespace {
-
-/// Tells the engine of memory that the driver allocated by itself.
-CUresult note_allocation(Engine& engine, CUresult result, const CUdeviceptr* address,
-                         std::size_t bytes, bool managed) noexcept {
-    if (result == CUDA_SUCCESS && address) engine.real_allocated(*address, bytes, managed);
-    return result;
-}
-
-}  // namespace
-}  // namespace libswap
-
 LIBSWAP_HOOK(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes), (address, bytes),
              return engine.mem_alloc(address, bytes, real);)
 
@@ -48,23 +35,5 @@ LIBSWAP_HOOK(cuPointerSetAttribute,
 LIBSWAP_HOOK(cuMemAllocPitch_v2,
              (CUdeviceptr * address, size_t* pitch, size_t width, size_t height,
               unsigned element_bytes),
-             (address, pitch, width, height, element_bytes), const CUresult result = real();
-             return note_allocation(engine, result, address,
-                                    result == CUDA_SUCCESS && pitch ? *pitch * height : 0, false);)
-
-LIBSWAP_HOOK(cuMemAllocManaged, (CUdeviceptr * address, size_t bytes, unsigned flags),
-             (address, bytes, flags), return note_allocation(engine, real(), address, bytes, true);)
-
-LIBSWAP_HOOK_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * address, size_t bytes, CUstream stream),
-                   (address, bytes, stream),
-                   return note_allocation(engine, real(), address, bytes, false);)
-
-LIBSWAP_HOOK_TWINS(cuMemAllocFromPoolAsync, _ptsz,
-                   (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream),
-                   (address, bytes, pool, stream),
-                   return note_allocation(engine, real(), address, bytes, false);)
-
-// The engine releases its own buffers the careful way of cuMemFree, whatever stream order would
-// have allowed.
-LIBSWAP_HOOK_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream stream), (address, stream),
-                   return engine.mem_free(address, real);)
+             (address, pitch, width, height, element_bytes),
+             return engine.mem_alloc_pitch(address, pitch, width, height, element_bytes, real);)

@@ -25,6 +25,8 @@ using BufferIndex = std::uint32_t;
 inline constexpr BlockIndex kNoBlock = UINT32_MAX;
 inline constexpr std::size_t kUsesPerBlock = 4;
 
+struct Pool;
+
 /// Who may touch what: `cell` and the atomics, anybody; the chunks and the record, whoever has made
 /// the block `busy` (the worker), or holds it Free or newborn (the thread that allocates or frees).
 struct alignas(64) Block {
@@ -81,6 +83,7 @@ struct Buffer {
     std::atomic<bool> in_parts{false};
     /// Such a belief was wrong: whatever names it names all of it.
     std::atomic<bool> whole{false};
+    Pool* pool = nullptr;  ///< of a stream-ordered allocation
 };
 
 /// @thread any

@@ -17,7 +17,9 @@ struct Counters {
     Count span_bytes{0};  ///< live, rounded up to chunks
     Count peak_span_bytes{0};
     Count slab_asked_bytes{0};  ///< of asked_bytes, in slabs
-    Count external_bytes{0};    ///< real allocations that are not ours
+    Count external_bytes{0};    ///< the program's, from the driver itself
+    Count managed_bytes{0};     ///< managed memory of the program
+    Count driver_bytes{0};      ///< given to the driver for itself, when it ran out
 
     Count bytes_out{0};
     Count bytes_in{0};
@@ -34,6 +36,7 @@ struct Counters {
     Count launches{0};
     Count copies{0};
     Count memsets{0};
+    Count graph_launches{0};
     Count host_operands{0};  ///< blocks that an operation used on the host
     Count host_waits{0};     ///< operations that waited for memory before they were issued
     Count host_wait_ns{0};

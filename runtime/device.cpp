@@ -44,7 +44,7 @@ const char* unsuitable(const Driver& driver, CUdevice device) {
     if (granularity == 0 || granularity > kPageBytes || kPageBytes % granularity != 0)
         return "its memory comes in pieces of an unknown size";
     // Some virtual GPUs claim the attribute and refuse the calls.
-    HandlePool probe(driver, {HandlePool::Kind::Device, device, 0, kChunkBytes[0]});
+    HandlePool probe(driver, {HandlePool::Kind::Device, device, 0, kChunkBytes[0], nullptr});
     if (!probe.grow(0, 1)) return "its memory cannot be mapped";
     return nullptr;
 }
@@ -54,14 +54,15 @@ bool host_memory_maps(const Driver& driver, CUdevice device, int numa_node) {
     if (!attribute(driver, device,
                    CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED))
         return false;
-    HandlePool probe(driver, {HandlePool::Kind::Host, device, numa_node, kChunkBytes[0]});
+    HandlePool probe(driver, {HandlePool::Kind::Host, device, numa_node, kChunkBytes[0], nullptr});
     return probe.grow(0, 1).has_value();
 }
 
 }  // namespace
 
 std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config, EventLog* log,
-                                     CUdevice ordinal, CUcontext context) try {
+                                     CUdevice ordinal, CUcontext context,
+                                     HostLimit* host_limit) try {
     if (const char* why = unsuitable(driver, ordinal)) {
         LIBSWAP_LOG(Warning, "device {} is not swapped: {}; passing through", ordinal, why);
         return nullptr;
@@ -69,65 +70,62 @@ std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config,
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     if (driver.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS) return nullptr;
-    Sizes sizes;
+    Shape shape;
+    shape.host_limit = host_limit;
     const std::uint64_t headroom = std::min<std::uint64_t>(kHeadroomBytes, free_bytes / 20);
-    sizes.budget = config.budget.resolve(total_bytes, free_bytes - headroom);
-    if (sizes.budget > total_bytes) {
+    shape.budget = config.budget.resolve(total_bytes, free_bytes - headroom);
+    if (shape.budget > total_bytes) {
         LIBSWAP_LOG(Warning, "LIBSWAP_BUDGET of {} MiB is more than device {} has, using {} MiB",
-                    sizes.budget >> 20, ordinal, (free_bytes - headroom) >> 20);
-        sizes.budget = free_bytes - headroom;
+                    shape.budget >> 20, ordinal, (free_bytes - headroom) >> 20);
+        shape.budget = free_bytes - headroom;
     }
-    if (sizes.budget < kPageBytes)
+    if (shape.budget < kPageBytes)
         LIBSWAP_LOG(Warning, "a budget of {} bytes for device {} keeps everything on the host",
-                    sizes.budget, ordinal);
-    if (config.mode == Mode::Observe) sizes.budget = total_bytes;
-    sizes.budget = sizes.budget / kPageBytes * kPageBytes;
-    const std::uint64_t available = available_host_bytes();
-    sizes.host_limit =
-        config.host_limit.resolve(available, available / 2) / kPageBytes * kPageBytes;
-    if (sizes.host_limit <= 2 * kChunkBytes[largest_class(sizes.budget)])
+                    shape.budget, ordinal);
+    if (config.mode == Mode::Observe) shape.budget = total_bytes;
+    shape.budget = shape.budget / kPageBytes * kPageBytes;
+    if (host_limit->total_bytes() <= 2 * kChunkBytes[largest_class(shape.budget)])
         LIBSWAP_LOG(Warning,
                     "host memory for device {} is limited to {} MiB (LIBSWAP_HOST_LIMIT): too "
                     "little to swap anything",
-                    ordinal, sizes.host_limit >> 20);
-    int numa_node = attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
-    if (numa_node < 0) numa_node = 0;
-    auto kind = HandlePool::Kind::Host;
-    if (!host_memory_maps(driver, ordinal, numa_node)) {
-        kind = HandlePool::Kind::Pinned;
+                    ordinal, host_limit->total_bytes() >> 20);
+    shape.numa_node = std::max(attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID), 0);
+    if (!host_memory_maps(driver, ordinal, shape.numa_node)) {
+        shape.host_kind = HandlePool::Kind::Pinned;
         LIBSWAP_LOG(Warning,
                     "device {} cannot map host memory (HOST_NUMA): only buffers whose every use is "
                     "explained are swapped",
                     ordinal);
     }
-    std::unique_ptr<Device> device(
-        new Device(driver, config, log, ordinal, context, sizes, kind, numa_node));
+    std::unique_ptr<Device> device(new Device(driver, config, log, ordinal, context, shape));
     if (Status started = device->worker_->start(context); !started) {
         LIBSWAP_LOG(Warning, "device {} is not swapped: {} failed ({}); passing through", ordinal,
                     started.error().what, error_name(started.error().code));
         return nullptr;
     }
     LIBSWAP_LOG(Info, "device {}: budget {} MiB of {} MiB, host memory up to {} MiB", ordinal,
-                sizes.budget >> 20, total_bytes >> 20, sizes.host_limit >> 20);
+                shape.budget >> 20, total_bytes >> 20, host_limit->total_bytes() >> 20);
     return device;
 } catch (const std::bad_alloc&) {
     return nullptr;
 }
 
 Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevice ordinal,
-               CUcontext home, const Sizes& sizes, HandlePool::Kind host_kind, int numa_node)
+               CUcontext home, const Shape& shape)
     : driver_(driver),
       config_(config),
       log_(log),
       ordinal_(ordinal),
       home_(home),
-      budget_bytes_(sizes.budget),
-      host_limit_bytes_(sizes.host_limit),
-      largest_class_(largest_class(sizes.budget)),
-      space_(driver, std::max<std::uint64_t>(4 * (sizes.budget + sizes.host_limit),
+      budget_bytes_(shape.budget),
+      host_limit_(*shape.host_limit),
+      largest_class_(largest_class(shape.budget)),
+      space_(driver, std::max<std::uint64_t>(4 * (shape.budget + shape.host_limit->total_bytes()),
                                              std::uint64_t{64} << 30)),
-      device_pool_(driver, {HandlePool::Kind::Device, ordinal, numa_node, sizes.budget}),
-      host_pool_(driver, {host_kind, ordinal, numa_node, sizes.host_limit}),
+      device_pool_(driver,
+                   {HandlePool::Kind::Device, ordinal, shape.numa_node, shape.budget, nullptr}),
+      host_pool_(driver, {shape.host_kind, ordinal, shape.numa_node,
+                          shape.host_limit->total_bytes(), shape.host_limit}),
       remapper_(driver, ordinal),
       streams_(driver),
       functions_(driver),
@@ -138,7 +136,7 @@ Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevi
     parts.counters = &counters_;
     parts.log = log_;
     parts.max_slowdown = config.max_slowdown;
-    parts.host_limit_bytes = sizes.host_limit;
+    parts.host_limit_bytes = shape.host_limit->total_bytes();
     learning_ = std::make_unique<Learning>(parts);
     learning_->plan_budget = [this] { return plan_budget(); };
     worker_ = std::make_unique<Worker>(driver_, swap_parts(), worker_host());
@@ -188,9 +186,9 @@ bool Device::careful() {
 
 std::uint64_t Device::plan_budget() {
     // What is not in the loop takes memory all the same.
-    const std::uint64_t fixed =
-        slabs_.mapped_bytes() + counters_.for_good_bytes.load() + counters_.external_bytes.load();
-    return budget_bytes_ > fixed ? budget_bytes_ - fixed : 0;
+    const std::uint64_t fixed = slabs_.mapped_bytes() + counters_.for_good_bytes.load();
+    const std::uint64_t limit = device_pool_.limit_bytes();
+    return limit > fixed ? limit - fixed : 0;
 }
 
 Step Device::learn(Operation& op, bool* event_wanted) {
@@ -258,10 +256,7 @@ void Device::purge(CUcontext context) {
         Block& block = blocks_.block(i);
         Buffer& buffer = blocks_.buffer_of(block);
         const bool dies = buffer.context == context && buffer.live.exchange(false);
-        if (dies) {
-            edges_.overwrite(buffer.base, buffer.span_bytes);
-            free_blocks(buffer);
-        }
+        if (dies) free_now(buffer);
         // A block that is in no buffer any more names one that lies elsewhere.
         const bool inside = i - buffer.first < buffer.count;
         i = inside ? buffer.first + buffer.count : i + 1;

@@ -25,8 +25,12 @@
 #include "runtime/counters.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/event_log.hpp"
+#include "runtime/event_order.hpp"
 #include "runtime/extents.hpp"
+#include "runtime/freed_ranges.hpp"
 #include "runtime/function_table.hpp"
+#include "runtime/graph_table.hpp"
+#include "runtime/host_limit.hpp"
 #include "runtime/learning.hpp"
 #include "runtime/pointer_edges.hpp"
 #include "runtime/slab_heap.hpp"
@@ -82,23 +86,46 @@ enum class WaitReason : std::uint8_t { Remap, CopyIn, Room, Turn, Gate };
 class Device {
   public:
     /// Looks at the device that the current context belongs to. Null, with one line said, where it
-    /// cannot be swapped: then everything passes through. Never fails otherwise.
+    /// cannot be swapped: then everything passes through. Never fails otherwise. `host_limit` is
+    /// shared by all devices, and outlives them.
     static std::unique_ptr<Device> open(const Driver& driver, const Config& config, EventLog* log,
-                                        CUdevice ordinal, CUcontext context);
+                                        CUdevice ordinal, CUcontext context, HostLimit* host_limit);
     ~Device();
 
     CUresult mem_alloc(CUdeviceptr* ptr, std::size_t bytes, CUcontext context);
     /// False if the address is not ours.
     bool owns(std::uint64_t address) const noexcept { return space_.find(address) != 0; }
     CUresult mem_free(CUdeviceptr ptr);
+    /// Allocates in the order of a stream, which is not captured. NOT_READY: nothing has changed,
+    /// and the driver's own memory has to do.
+    CUresult pool_alloc(CUdeviceptr* ptr, std::size_t bytes, CUcontext context, CUstream stream,
+                        Pool& pool);
+    /// Frees in the order of a stream, which is not captured; never waits for the device.
+    CUresult pool_free(CUdeviceptr ptr, CUcontext context, CUstream stream);
+    /// The pool that memory of ours came from; null for cuMemAlloc's.
+    Pool* pool_of(std::uint64_t address);
+    /// Releases what a pool holds beyond `keep_bytes`, as far as the device is done with it.
+    void trim_pool(Pool& pool, std::uint64_t keep_bytes);
+    /// The program has synchronised: releases what pools hold beyond their thresholds.
+    void release_unused();
+    EventOrder& event_order() noexcept { return order_; }
     void mem_info(std::size_t* free_bytes, std::size_t* total_bytes);
     /// The buffer (or piece of a slab) that holds an address of ours.
     bool range_of(std::uint64_t address, std::uint64_t* base, std::uint64_t* bytes,
                   std::uint64_t* id = nullptr, CUcontext* context = nullptr);
     void set_sync_memops(std::uint64_t address, bool on);
     bool sync_memops(std::uint64_t address);
-    void external_allocated(std::uint64_t bytes) noexcept;
-    void external_freed(std::uint64_t bytes) noexcept;
+
+    // Memory of the device that is not ours.
+    void external_allocated(std::uint64_t bytes, MemoryPlace place) noexcept;
+    void external_freed(std::uint64_t bytes, MemoryPlace place) noexcept;
+    /// Gives `bytes` of our memory back to the driver, evicting where needed; keep_room() must
+    /// follow the call that needs it. False if there was nothing to give.
+    bool give_room(std::uint64_t bytes);
+    /// `driver_bytes` of what was given stay with the driver.
+    void keep_room(std::uint64_t driver_bytes) noexcept;
+    /// Releases host memory of ours that is not in use. False if there was none.
+    bool trim_host() { return host_pool_.trim(0) != 0; }
 
     /// Adds what an address reaches to an operation: its whole buffer, and what its tables point
     /// at.
@@ -110,6 +137,8 @@ class Device {
     /// For a launch whose parameters are not known: where what has left cannot be reached by the
     /// device, all buffers have to be there.
     void name_everything_unmappable(Operation& op);
+    /// For a graph that could not be read: any buffer may be an operand.
+    void name_everything(Operation& op);
     /// All blocks of an operation are on the host now.
     bool all_on_host(const Operation& op) noexcept;
     /// Runs an operation on a stream around the real call.
@@ -130,8 +159,13 @@ class Device {
     void begin_capture() noexcept;
     void end_capture() noexcept;
     bool capturing() const noexcept { return captures_.load(std::memory_order_seq_cst) > 0; }
-    /// Before a graph launch: what was captured is resident.
-    void graph_blocks_ready() { bring_for_good(); }
+    /// The stream is part of a capture. Asks the driver.
+    bool is_captured(CUstream stream);
+    GraphReader graph_reader() noexcept {
+        return {driver_, functions_, space_.low(), space_.high()};
+    }
+    /// Memory that graphs allocate by themselves: asks the driver how much it is now.
+    void look_at_graph_memory() noexcept;
     /// Before a context of this device goes: what the worker has on it is settled.
     void settle(CUcontext context);
     /// After it went: its buffers are gone.
@@ -148,7 +182,7 @@ class Device {
     Counters& counters() noexcept { return counters_; }
     CUdevice ordinal() const noexcept { return ordinal_; }
     std::uint64_t budget_bytes() const noexcept { return budget_bytes_; }
-    std::uint64_t host_limit_bytes() const noexcept { return host_limit_bytes_; }
+    std::uint64_t host_limit_bytes() const noexcept { return host_limit_.total_bytes(); }
     std::uint64_t swappable_span() const noexcept { return counters_.span_bytes.load(); }
     /// Something may have to move, or somebody wants to know: operations are looked at.
     bool tracking() const noexcept { return tracking_.load(std::memory_order_relaxed); }
@@ -160,28 +194,61 @@ class Device {
     bool lost() const noexcept { return worker_ && worker_->lost(); }
 
   private:
-    struct Sizes {
+    struct Shape {
         std::uint64_t budget = 0;
-        std::uint64_t host_limit = 0;
+        HostLimit* host_limit = nullptr;
+        HandlePool::Kind host_kind = HandlePool::Kind::Host;
+        int numa_node = 0;
     };
     Device(const Driver& driver, const Config& config, EventLog* log, CUdevice ordinal,
-           CUcontext home, const Sizes& sizes, HandlePool::Kind host_kind, int numa_node);
+           CUcontext home, const Shape& shape);
 
     // Memory.
-    CUresult alloc_small(CUdeviceptr* ptr, std::size_t bytes, CUcontext context);
-    CUresult alloc_buffer(CUdeviceptr* ptr, std::size_t bytes, CUcontext context);
-    Buffer* take_cached(std::uint64_t span_bytes);
+    /// What a new life of memory begins with.
+    struct Birth {
+        std::uint64_t bytes = 0;
+        CUcontext context = nullptr;
+        Pool* pool = nullptr;
+        StreamIndex stream = kNoStream;  ///< the stream whose order it is in, for pools
+        Use after;                       ///< earlier work on the memory that may be under way
+    };
+    bool is_small(std::uint64_t bytes) const noexcept;
+    bool stays(std::uint64_t bytes) const noexcept;
+    CUresult allocate(CUdeviceptr* ptr, const Birth& birth);
+    CUresult alloc_small(CUdeviceptr* ptr, const Birth& birth);
+    CUresult alloc_buffer(CUdeviceptr* ptr, const Birth& birth);
+    Result<Buffer*> new_buffer(std::uint64_t bytes);
+    void begin_life(Buffer& buffer, const Birth& birth);
+    Buffer* take_cached(std::uint64_t size_key);
     bool give_memory(Buffer& buffer, bool must_be_device);
     bool give_block_memory(Block& block, bool must_be_device);
     bool wait_for_memory(ChunkClass size_class, std::span<Chunk*> out);
     void take_memory_back(Buffer& buffer);
-    void fill(Buffer& buffer);
+    Use fill(Buffer& buffer, const Birth& birth);
+    Use fill_in_order(std::uint64_t base, std::uint64_t bytes, const Birth& birth);
     void fill_now(std::uint64_t base, unsigned char value, std::uint64_t bytes);
     bool extend_slabs(std::uint64_t bytes);
     void wait_for_streams();
-    void free_blocks(Buffer& buffer);
+    void wait_for_stream(StreamIndex stream, std::uint64_t place);
+    void free_now(Buffer& buffer);
+    void end_blocks(Buffer& buffer);
+    void settle_blocks(Buffer& buffer);
+    void recycle(Buffer& buffer);
     void release_range(Buffer& buffer);
     bool reclaim_cached();
+
+    // Stream order.
+    void free_piece(CUdeviceptr ptr, const SlabPiece& piece);
+    bool take_freed(const Pool& pool, std::uint64_t size_key, StreamIndex stream, FreedRange* out);
+    void reuse(const FreedRange& range, const Birth& birth);
+    bool settled(const FreedRange& range);
+    void look_at_frees();
+    bool reclaim_freed();
+    void recycle(const FreedRange& range);
+    bool wait_for_freed();
+    std::uint64_t taken_bytes() noexcept;
+    std::uint64_t host_room() noexcept;
+    void update_limit() noexcept;
     void count_alloc(std::uint64_t asked, std::uint64_t span);
     void count_free(std::uint64_t asked, std::uint64_t span);
 
@@ -210,7 +277,6 @@ class Device {
     void publish(Operation& op, Use use);
     bool enter_gate(std::uint64_t serial);
     void note_wait(std::uint64_t serial, WaitReason reason, std::uint64_t waited_ns);
-    bool is_captured(CUstream stream);
     void bring_for_good();
     void start_tracking();
     void end_threads(bool context_gone);
@@ -225,7 +291,7 @@ class Device {
     const CUdevice ordinal_;
     CUcontext home_;
     const std::uint64_t budget_bytes_;
-    const std::uint64_t host_limit_bytes_;
+    HostLimit& host_limit_;
     const ChunkClass largest_class_;
 
     Counters counters_;
@@ -243,7 +309,9 @@ class Device {
     std::unique_ptr<Worker> worker_;
 
     RankedMutex<LockRank::Buffers> buffers_mutex_;
-    std::map<std::uint64_t, std::vector<Buffer*>> cached_;  ///< freed, still mapped, by span
+    std::map<std::uint64_t, std::vector<Buffer*>> cached_;  ///< freed, still mapped, by size key
+    FreedRanges freed_;
+    EventOrder order_;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> globals_;
     std::atomic<bool> any_globals_{false};
     std::vector<BlockIndex> graph_blocks_;
@@ -251,6 +319,7 @@ class Device {
     std::atomic<bool> revival_failed_{false};
 
     std::atomic<int> captures_{0};
+    std::atomic<std::uint64_t> graph_memory_{0};
     std::atomic<bool> tracking_{false};
     std::atomic<std::uint64_t> ops_{0};
     std::atomic<std::uint64_t> last_unexplained_op_{0};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// Allocation, free, and what programs are told about memory.
-
-#include <sched.h>
+// Allocation, and what programs are told about memory.
 
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/buffer_sizes.hpp"
+#include "runtime/capture_scope.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/context_scope.hpp"
 #include "runtime/device.hpp"
@@ -17,11 +17,6 @@ namespace libswap {
 namespace {
 
 constexpr std::uint64_t kMemoryWaitUs = 2'000'000;
-constexpr unsigned char kFreedPattern = 0xDB;
-
-std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) noexcept {
-    return (bytes + unit - 1) / unit * unit;
-}
 
 }  // namespace
 
@@ -37,22 +32,38 @@ void Device::count_free(std::uint64_t asked, std::uint64_t span) {
     Counters::subtract(counters_.span_bytes, span);
 }
 
-CUresult Device::mem_alloc(CUdeviceptr* ptr, std::size_t bytes, CUcontext context) {
-    revive(context);
-    const bool small = bytes < config_.min_swap_bytes;
-    return small && bytes <= kPageBytes ? alloc_small(ptr, bytes, context)
-                                        : alloc_buffer(ptr, bytes, context);
+bool Device::is_small(std::uint64_t bytes) const noexcept {
+    return bytes < config_.min_swap_bytes && bytes <= kPageBytes;
 }
 
-CUresult Device::alloc_small(CUdeviceptr* ptr, std::size_t bytes, CUcontext context) {
-    std::uint64_t base = slabs_.take(bytes, context);
+bool Device::stays(std::uint64_t bytes) const noexcept {
+    return bytes < config_.min_swap_bytes || config_.mode == Mode::Observe;
+}
+
+CUresult Device::mem_alloc(CUdeviceptr* ptr, std::size_t bytes, CUcontext context) {
+    revive(context);
+    const CaptureScope relaxed(driver_, capturing());
+    return allocate(ptr, {bytes, context, nullptr, kNoStream, {}});
+}
+
+CUresult Device::allocate(CUdeviceptr* ptr, const Birth& birth) {
+    const auto attempt = [&] {
+        return is_small(birth.bytes) ? alloc_small(ptr, birth) : alloc_buffer(ptr, birth);
+    };
+    const CUresult result = attempt();
+    // What was freed in stream order may be all that is missing.
+    return result != CUDA_SUCCESS && wait_for_freed() ? attempt() : result;
+}
+
+CUresult Device::alloc_small(CUdeviceptr* ptr, const Birth& birth) {
+    std::uint64_t base = slabs_.take(birth.bytes, birth.context, birth.pool);
     while (!base) {
-        if (!extend_slabs(bytes)) return CUDA_ERROR_NOT_READY;
-        base = slabs_.take(bytes, context);
+        if (!extend_slabs(birth.bytes)) return CUDA_ERROR_NOT_READY;
+        base = slabs_.take(birth.bytes, birth.context, birth.pool);
     }
-    if (config_.fill.is_set) fill_now(base, config_.fill.value, bytes);
-    count_alloc(bytes, 0);
-    Counters::add(counters_.slab_asked_bytes, bytes);
+    if (config_.fill.is_set) fill_now(base, config_.fill.value, birth.bytes);
+    count_alloc(birth.bytes, 0);
+    Counters::add(counters_.slab_asked_bytes, birth.bytes);
     *ptr = base;
     return CUDA_SUCCESS;
 }
@@ -91,71 +102,84 @@ bool Device::wait_for_memory(ChunkClass size_class, std::span<Chunk*> out) {
     }
 }
 
-CUresult Device::alloc_buffer(CUdeviceptr* ptr, std::size_t bytes, CUcontext context) {
-    const std::uint64_t span = round_up(bytes, kPageBytes);
+CUresult Device::alloc_buffer(CUdeviceptr* ptr, const Birth& birth) {
+    const std::uint64_t span = span_of(birth.bytes);
     // Two of the largest blocks' worth of host memory stays free, or nothing could change places.
-    const std::uint64_t slack = std::min(2 * kChunkBytes[largest_class_], host_limit_bytes_);
-    const std::uint64_t capacity = budget_bytes_ + host_limit_bytes_ - slack;
-    const std::uint64_t used =
-        counters_.span_bytes.load() + slabs_.mapped_bytes() + counters_.external_bytes.load();
-    if (span < bytes || span > capacity || used + span > std::max(capacity, budget_bytes_))
+    const std::uint64_t slack = std::min(2 * kChunkBytes[largest_class_], host_limit_bytes());
+    const std::uint64_t host = host_room();
+    const std::uint64_t capacity = budget_bytes_ + (host > slack ? host - slack : 0);
+    const std::uint64_t used = taken_bytes();
+    if (span < birth.bytes || span > capacity || used + span > std::max(capacity, budget_bytes_))
         return CUDA_ERROR_OUT_OF_MEMORY;
-
-    const bool stays = bytes < config_.min_swap_bytes || config_.mode == Mode::Observe;
-    Buffer* buffer = take_cached(span);
+    Buffer* buffer = take_cached(size_key(birth.bytes));
     if (!buffer) {
-        std::vector<ChunkRun> runs;
-        split_into_runs(bytes, largest_class_, largest_block_bytes(budget_bytes_), &runs);
-        const std::uint64_t range = span == bytes ? span + kPageBytes : span;
-        const auto base = space_.take(range);
-        if (!base) return CUDA_ERROR_NOT_READY;
-        buffer = blocks_.add(*base, bytes, runs);
-        if (!buffer) {
-            space_.give_back(*base, range);
-            return CUDA_ERROR_NOT_READY;
-        }
-        buffer->range_bytes = range;
-        if (!give_memory(*buffer, stays)) {
-            space_.give_back(*base, range);
-            blocks_.remove(buffer);
-            return CUDA_ERROR_NOT_READY;
-        }
-        // The gap belongs to the last block: an end pointer names its own buffer.
-        for (std::uint32_t i = 0; i < buffer->count; ++i) {
-            const Block& block = blocks_.block(buffer->first + i);
-            const std::uint64_t gap = i + 1 == buffer->count ? range - span : 0;
-            space_.tag(block.base, block.bytes() + gap, 1 + buffer->first + i);
-        }
+        const Result<Buffer*> made = new_buffer(birth.bytes);
+        if (!made) return CUDA_ERROR_NOT_READY;
+        buffer = *made;
     }
-    buffer->asked_bytes = bytes;
-    buffer->context = context;
-    buffer->sync_memops = false;
-    fill(*buffer);
-    const std::uint64_t now = ops_.load(std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < buffer->count; ++i) {
-        Block& block = blocks_.block(buffer->first + i);
-        block.reset_uses();
-        block.last_touch.store(now);
-        block.refused.store(false);
-        block.for_good.store(stays);
-        block.fresh.store(!config_.fill.is_set);
-        block.record_valid.store(false);
-        block.dirty_evictions = 0;
-        blocks_.name_anew(block);
-        if (log_) log_->alloc(block.id.load(), block.bytes(), i == 0 ? bytes : 0);
-        block.cell.born(block.has_device() ? Residency::Resident : Residency::Host);
-    }
-    buffer->id = blocks_.block(buffer->first).id.load();
-    buffer->live.store(true);
-    count_alloc(bytes, span);
-    if (counters_.span_bytes.load() > budget_bytes_ / 2) start_tracking();
+    begin_life(*buffer, birth);
     *ptr = buffer->base;
     return CUDA_SUCCESS;
 }
 
-Buffer* Device::take_cached(std::uint64_t span_bytes) {
+Result<Buffer*> Device::new_buffer(std::uint64_t bytes) {
+    const std::uint64_t span = span_of(bytes);
+    const std::uint64_t range = range_of_buffer(bytes);
+    std::vector<ChunkRun> runs;
+    split_into_runs(bytes, largest_class_, largest_block_bytes(budget_bytes_), &runs);
+    const auto base = space_.take(range);
+    if (!base) return tl::unexpected(base.error());
+    Buffer* buffer = blocks_.add(*base, bytes, runs);
+    if (!buffer) {
+        space_.give_back(*base, range);
+        return fail(CUDA_ERROR_OUT_OF_MEMORY, "table of blocks");
+    }
+    buffer->range_bytes = range;
+    if (!give_memory(*buffer, stays(bytes))) {
+        space_.give_back(*base, range);
+        blocks_.remove(buffer);
+        return fail(CUDA_ERROR_OUT_OF_MEMORY, "memory of a buffer");
+    }
+    // The gap belongs to the last block: an end pointer names its own buffer.
+    for (std::uint32_t i = 0; i < buffer->count; ++i) {
+        const Block& block = blocks_.block(buffer->first + i);
+        const std::uint64_t gap = i + 1 == buffer->count ? range - span : 0;
+        space_.tag(block.base, block.bytes() + gap, 1 + buffer->first + i);
+    }
+    return buffer;
+}
+
+void Device::begin_life(Buffer& buffer, const Birth& birth) {
+    buffer.asked_bytes = birth.bytes;
+    buffer.context = birth.context;
+    buffer.sync_memops = false;
+    buffer.pool = birth.pool;
+    const Use filled = fill(buffer, birth);
+    const std::uint64_t now = ops_.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < buffer.count; ++i) {
+        Block& block = blocks_.block(buffer.first + i);
+        block.reset_uses();
+        if (birth.after) block.publish(birth.after);
+        if (filled) block.publish(filled);
+        block.last_touch.store(now);
+        block.refused.store(false);
+        block.for_good.store(stays(birth.bytes));
+        block.fresh.store(!config_.fill.is_set);
+        block.record_valid.store(false);
+        block.dirty_evictions = 0;
+        blocks_.name_anew(block);
+        if (log_) log_->alloc(block.id.load(), block.bytes(), i == 0 ? birth.bytes : 0);
+        block.cell.born(block.has_device() ? Residency::Resident : Residency::Host);
+    }
+    buffer.id = blocks_.block(buffer.first).id.load();
+    buffer.live.store(true);
+    count_alloc(birth.bytes, buffer.span_bytes);
+    if (counters_.span_bytes.load() > budget_bytes_ / 2) start_tracking();
+}
+
+Buffer* Device::take_cached(std::uint64_t size_key) {
     std::lock_guard lock(buffers_mutex_);
-    auto found = cached_.find(span_bytes);
+    auto found = cached_.find(size_key);
     if (found == cached_.end() || found->second.empty()) return nullptr;
     Buffer* buffer = found->second.back();
     found->second.pop_back();
@@ -227,8 +251,9 @@ void Device::take_memory_back(Buffer& buffer) {
     }
 }
 
-void Device::fill(Buffer& buffer) {
-    if (!config_.fill.is_set) return;
+Use Device::fill(Buffer& buffer, const Birth& birth) {
+    Use last;
+    if (!config_.fill.is_set) return last;
     for (std::uint32_t i = 0; i < buffer.count; ++i) {
         Block& block = blocks_.block(buffer.first + i);
         if (!block.has_device() && host_pool_.kind() == HandlePool::Kind::Pinned) {
@@ -237,8 +262,12 @@ void Device::fill(Buffer& buffer) {
                             kChunkBytes[chunk->size_class]);
             continue;
         }
-        fill_now(block.base, config_.fill.value, block.bytes());
+        if (birth.after)
+            last = fill_in_order(block.base, block.bytes(), birth);
+        else
+            fill_now(block.base, config_.fill.value, block.bytes());
     }
+    return last;
 }
 
 void Device::fill_now(std::uint64_t base, unsigned char value, std::uint64_t bytes) {
@@ -257,127 +286,17 @@ void Device::fill_now(std::uint64_t base, unsigned char value, std::uint64_t byt
     if (stream) LIBSWAP_CU_IGNORE(driver_.cuStreamDestroy(stream));
 }
 
-CUresult Device::mem_free(CUdeviceptr ptr) {
-    const PageTag tag = space_.find(ptr);
-    if (tag & kSlabTag) {
-        SlabPiece piece;
-        const std::uint32_t index = (tag & ~kSlabTag) - 1;
-        if (!slabs_.find(index, ptr, &piece) || piece.base != ptr) return CUDA_ERROR_INVALID_VALUE;
-        wait_for_streams();
-        edges_.overwrite(ptr, piece.bytes);
-        if (!slabs_.free(index, ptr)) return CUDA_ERROR_INVALID_VALUE;
-        count_free(piece.bytes, 0);
-        Counters::subtract(counters_.slab_asked_bytes, piece.bytes);
-        return CUDA_SUCCESS;
-    }
-    if (tag == 0) return CUDA_ERROR_INVALID_VALUE;
-    Buffer& buffer = blocks_.buffer_of(blocks_.block(tag - 1));
-    if (buffer.base != ptr || !buffer.live.exchange(false)) return CUDA_ERROR_INVALID_VALUE;
-    wait_for_streams();
-    edges_.overwrite(ptr, buffer.span_bytes);
-    free_blocks(buffer);
-    return CUDA_SUCCESS;
-}
-
-void Device::wait_for_streams() {
-    bool waited = false;
-    std::uint64_t begun = 0;
-    for (StreamIndex i = 0; i < streams_.count(); ++i) {
-        const std::uint64_t last = streams_.last_place(i);
-        if (streams_.is_complete(Use::make(i, last)) || last == 0) continue;
-        if (!waited) begun = now_ns();
-        waited = true;
-        const ContextScope scope(driver_, streams_.context(i));
-        // A stream of another thread has no name here, and one that is gone has none at all.
-        const bool named = streams_.may_record(i);
-        const CUresult code =
-            named ? driver_.cuStreamSynchronize(streams_.handle(i)) : driver_.cuCtxSynchronize();
-        if (code == CUDA_SUCCESS) streams_.mark_complete(i, last);
-    }
-    if (!waited) return;
-    Counters::add(counters_.free_waits);
-    Counters::add(counters_.free_wait_ns, now_ns() - begun);
-}
-
-void Device::free_blocks(Buffer& buffer) {
-    bool all_mapped = true;
-    for (std::uint32_t i = 0; i < buffer.count; ++i) {
-        Block& block = blocks_.block(buffer.first + i);
-        if (log_) log_->free(block.id.load());
-        note_block_free(block.id.load());
-        Residency before = Residency::Free;
-        // Pins of other threads are about to go, and a remap is short.
-        while (!block.cell.free(&before)) {
-            if (worker_->lost() && block.cell.load().remapping()) break;
-            const std::uint32_t seen = worker_->progress();
-            worker_->wait_progress(seen, 100);
-        }
-        while (block.busy.load()) {
-            const std::uint32_t seen = worker_->progress();
-            worker_->kick();
-            worker_->wait_progress(seen, 1000);
-        }
-        block.id.store(0);
-        block.record_valid.store(false);
-        all_mapped &= block.has_device();
-    }
-    count_free(buffer.asked_bytes, buffer.span_bytes);
-    if (worker_->lost()) return;  // what is mapped where is not certain: nobody else gets it
-    if (!all_mapped) {
-        release_range(buffer);
-        worker_->kick();
-        return;
-    }
-    for (std::uint32_t i = 0; i < buffer.count; ++i) {
-        Block& block = blocks_.block(buffer.first + i);
-        host_pool_.give_back(block.host_chunks());
-        block.host.fill(nullptr);
-        if (config_.verify) fill_now(block.base, kFreedPattern, block.bytes());
-    }
-    {
-        std::lock_guard lock(buffers_mutex_);
-        cached_[buffer.span_bytes].push_back(&buffer);
-    }
-    worker_->kick();
-}
-
-void Device::release_range(Buffer& buffer) {
-    take_memory_back(buffer);
-    for (std::uint32_t i = 0; i < buffer.count; ++i) {
-        // A block that could not be unmapped keeps its chunks, and with them the buffer its
-        // addresses.
-        Block& block = blocks_.block(buffer.first + i);
-        if (block.has_device() || block.has_host()) return;
-    }
-    const std::uint64_t base = buffer.base;
-    const std::uint64_t range = buffer.range_bytes;
-    blocks_.remove(&buffer);
-    space_.give_back(base, range);
-}
-
-bool Device::reclaim_cached() {
-    Buffer* buffer = nullptr;
-    {
-        std::lock_guard lock(buffers_mutex_);
-        for (auto& [span, buffers] : cached_) {
-            if (buffers.empty()) continue;
-            buffer = buffers.back();
-            buffers.pop_back();
-            break;
-        }
-    }
-    if (!buffer) return false;
-    release_range(*buffer);
-    return true;
+std::uint64_t Device::host_room() noexcept {
+    return host_limit_.room_bytes() + host_pool_.existing_bytes();
 }
 
 void Device::mem_info(std::size_t* free_bytes, std::size_t* total_bytes) {
-    const std::uint64_t used =
-        counters_.span_bytes.load() + slabs_.mapped_bytes() + counters_.external_bytes.load();
-    const std::uint64_t total =
-        config_.report == Report::Virtual ? budget_bytes_ + host_limit_bytes_ : budget_bytes_;
-    *total_bytes = total;
-    *free_bytes = used < total ? total - used : 0;
+    const bool with_host = config_.report == Report::Virtual;
+    const std::uint64_t used = taken_bytes();
+    // Host memory that others have is not free, but was there: free + used never exceeds total.
+    const std::uint64_t room = budget_bytes_ + (with_host ? host_room() : 0);
+    *total_bytes = budget_bytes_ + (with_host ? host_limit_bytes() : 0);
+    *free_bytes = used < room ? room - used : 0;
 }
 
 bool Device::range_of(std::uint64_t address, std::uint64_t* base, std::uint64_t* bytes,
@@ -410,21 +329,6 @@ void Device::set_sync_memops(std::uint64_t address, bool on) {
 bool Device::sync_memops(std::uint64_t address) {
     const PageTag tag = space_.find(address);
     return tag && !(tag & kSlabTag) && blocks_.buffer_of(blocks_.block(tag - 1)).sync_memops;
-}
-
-void Device::external_allocated(std::uint64_t bytes) noexcept {
-    Counters::add(counters_.external_bytes, bytes);
-    Counters::add(counters_.asked_bytes, bytes);
-    Counters::raise(counters_.peak_asked_bytes, counters_.asked_bytes.load());
-    const std::uint64_t external = counters_.external_bytes.load();
-    device_pool_.set_limit(budget_bytes_ > external ? budget_bytes_ - external : 0);
-}
-
-void Device::external_freed(std::uint64_t bytes) noexcept {
-    Counters::subtract(counters_.external_bytes, bytes);
-    Counters::subtract(counters_.asked_bytes, bytes);
-    const std::uint64_t external = counters_.external_bytes.load();
-    device_pool_.set_limit(budget_bytes_ > external ? budget_bytes_ - external : 0);
 }
 
 }  // namespace libswap

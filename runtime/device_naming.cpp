@@ -149,7 +149,10 @@ void Device::name_globals(Operation& op) {
 }
 
 void Device::name_everything_unmappable(Operation& op) {
-    if (host_pool_.kind() != HandlePool::Kind::Pinned) return;
+    if (host_pool_.kind() == HandlePool::Kind::Pinned) name_everything(op);
+}
+
+void Device::name_everything(Operation& op) {
     for (BlockIndex i = 0; i < blocks_.end(); ++i) {
         const Block& block = blocks_.block(i);
         if (block.cell.load().state() == Residency::Free) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// The engine's life, contexts, streams and captures.
+// The engine's life, contexts, streams and events.
 
 #include "runtime/engine.hpp"
 
@@ -9,6 +9,7 @@
 
 #include "runtime/context_scope.hpp"
 #include "runtime/engine_impl.hpp"
+#include "runtime/host_memory.hpp"
 #include "runtime/log.hpp"
 #include "runtime/summary.hpp"
 
@@ -143,7 +144,10 @@ Device* Engine::Impl::open(CUdevice ordinal, CUcontext context) noexcept {
     std::lock_guard lock(open_mutex);
     if (Device* device = devices[ordinal].load()) return device;
     if (passes_through[ordinal].load()) return nullptr;
-    Device* device = Device::open(driver, config, log.get(), ordinal, context).release();
+    // Leaked, as the devices are.
+    if (!host_limit.load()) host_limit.store(new HostLimit(host_limit_of(config)));
+    Device* device =
+        Device::open(driver, config, log.get(), ordinal, context, host_limit.load()).release();
     devices[ordinal].store(device, std::memory_order_release);
     passes_through[ordinal].store(device == nullptr);
     return device;
@@ -168,11 +172,44 @@ CUresult Engine::stream_destroy(CUstream stream, RealCall real) noexcept {
     });
 }
 
-CUresult Engine::event_record(CUevent, CUstream, RealCall real) noexcept { return real(); }
+CUresult Engine::event_record(CUevent event, CUstream stream, RealCall real) noexcept {
+    return guarded([&] {
+        CUcontext context = nullptr;
+        Device* device = impl_->current(&context, false);
+        const StreamIndex index = device ? device->streams().find(context, stream) : kNoStream;
+        if (index == kNoStream) return real();
+        const std::uint64_t last = device->streams().last_place(index);
+        const CUresult result = real();
+        if (result != CUDA_SUCCESS) return result;
+        if (device->capturing() && device->is_captured(stream))
+            device->event_order().forget(event);
+        else
+            device->event_order().recorded(event, index, last);
+        return result;
+    });
+}
 
-CUresult Engine::stream_wait_event(CUstream, CUevent, RealCall real) noexcept { return real(); }
+CUresult Engine::stream_wait_event(CUstream stream, CUevent event, RealCall real) noexcept {
+    return guarded([&] {
+        CUcontext context = nullptr;
+        Device* device = impl_->current(&context, false);
+        const StreamIndex index = device ? device->streams().find(context, stream) : kNoStream;
+        const CUresult result = real();
+        if (index == kNoStream || result != CUDA_SUCCESS) return result;
+        if (device->capturing() && device->is_captured(stream)) return result;
+        // A place of its own: until it is complete, so may what it waits for not be.
+        (void)device->streams().take_place(index);
+        device->event_order().waited(index, event);
+        return result;
+    });
+}
 
-CUresult Engine::event_destroy(CUevent, RealCall real) noexcept { return real(); }
+CUresult Engine::event_destroy(CUevent event, RealCall real) noexcept {
+    return guarded([&] {
+        impl_->for_each_device([&](Device& device) { device.event_order().forget(event); });
+        return real();
+    });
+}
 
 CUresult Engine::stream_synchronize(CUstream stream, RealCall real) noexcept {
     return guarded([&] {
@@ -182,8 +219,9 @@ CUresult Engine::stream_synchronize(CUstream stream, RealCall real) noexcept {
         const StreamIndex index = device->streams().find(context, stream);
         const std::uint64_t last = index == kNoStream ? 0 : device->streams().last_place(index);
         const CUresult result = real();
-        if (result == CUDA_SUCCESS && index != kNoStream)
-            device->streams().mark_complete(index, last);
+        if (result != CUDA_SUCCESS) return result;
+        if (index != kNoStream) device->streams().mark_complete(index, last);
+        device->release_unused();
         return result;
     });
 }
@@ -203,44 +241,8 @@ CUresult Engine::context_synchronize(RealCall real) noexcept {
         for (std::size_t i = 0; i < count; ++i)
             if (streams.context(static_cast<StreamIndex>(i)) == context)
                 streams.mark_complete(static_cast<StreamIndex>(i), last[i]);
+        device->release_unused();
         return result;
-    });
-}
-
-CUresult Engine::begin_capture(CUstream, RealCall real) noexcept {
-    return guarded([&] {
-        CUcontext context = nullptr;
-        Device* device = impl_->current(&context, false);
-        if (device) device->begin_capture();
-        const CUresult result = real();
-        if (device && result != CUDA_SUCCESS) device->end_capture();
-        return result;
-    });
-}
-
-CUresult Engine::end_capture(CUstream, RealCall real) noexcept {
-    return guarded([&] {
-        CUcontext context = nullptr;
-        Device* device = impl_->current(&context, false);
-        const CUresult result = real();
-        // A capture that failed is over as well; only a call that named none leaves one open.
-        if (device && device->capturing() && result != CUDA_ERROR_ILLEGAL_STATE &&
-            result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && result != CUDA_ERROR_INVALID_VALUE)
-            device->end_capture();
-        return result;
-    });
-}
-
-CUresult Engine::graph_launch(CUgraphExec, CUstream stream, RealCall real) noexcept {
-    return guarded([&] {
-        CUcontext context = nullptr;
-        Device* device = impl_->current(&context, false);
-        if (!device) return real();
-        if (!device->capturing()) device->graph_blocks_ready();
-        Operation& op = fresh_operation();
-        op.kind = OpKind::Graph;
-        op.signature = mix_signature(0, static_cast<std::uint64_t>(OpKind::Graph));
-        return device->run(op, context, stream, real);
     });
 }
 

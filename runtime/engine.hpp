@@ -18,6 +18,7 @@
 #include "runtime/config.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/function_ref.hpp"
+#include "runtime/program_memory.hpp"
 
 namespace libswap {
 
@@ -105,11 +106,41 @@ class Engine {
                                     CUdeviceptr ptr, RealCall real) noexcept;
     CUresult pointer_set_attribute(const void* value, CUpointer_attribute attribute,
                                    CUdeviceptr ptr, RealCall real) noexcept;
-    /// After a real allocation that is not ours (pitched, stream-ordered, managed): counted against
-    /// the budget unless `managed`.
-    void real_allocated(CUdeviceptr ptr, std::size_t bytes, bool managed) noexcept;
-    /// After such memory was freed. Unknown pointers are ignored.
-    void real_freed(CUdeviceptr ptr) noexcept;
+    // Stream-ordered memory and pools. `from`: the pool, or null for the device's current one.
+    CUresult mem_alloc_async(CUdeviceptr* ptr, std::size_t bytes, const CUmemoryPool* from,
+                             CUstream stream, RealCall real) noexcept;
+    CUresult mem_free_async(CUdeviceptr ptr, CUstream stream, RealCall real) noexcept;
+    CUresult pool_create(CUmemoryPool* pool, const CUmemPoolProps* properties,
+                         RealCall real) noexcept;
+    CUresult pool_destroy(CUmemoryPool pool, RealCall real) noexcept;
+    CUresult pool_trim(CUmemoryPool pool, std::size_t keep_bytes, RealCall real) noexcept;
+    CUresult pool_get_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value,
+                                RealCall real) noexcept;
+    CUresult pool_set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, const void* value,
+                                RealCall real) noexcept;
+    CUresult pool_export_pointer(CUdeviceptr ptr, RealCall real) noexcept;
+    /// cuDeviceSetMemPool, cuMemSetMemPool.
+    CUresult set_current_pool(RealCall real) noexcept;
+    CUresult mem_alloc_pitch(CUdeviceptr* ptr, std::size_t* pitch, std::size_t width,
+                             std::size_t height, unsigned element_bytes, RealCall real) noexcept;
+
+    // Memory of the driver's own, which is counted. `key`: the address or handle it is freed by.
+    /// A call that may make the driver allocate `bytes` of the device (0: nobody knows): makes room
+    /// where that is missing.
+    CUresult driver_allocates(std::uint64_t bytes, RealCall real) noexcept;
+    void real_allocated(std::uint64_t key, std::size_t bytes, MemoryPlace place) noexcept;
+    /// Unknown keys are ignored.
+    void real_freed(std::uint64_t key) noexcept;
+    CUresult host_alloc(void** ptr, std::size_t bytes, RealCall real) noexcept;
+    CUresult host_free(void* ptr, RealCall real) noexcept;
+    CUresult physical_create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
+                             const CUmemAllocationProp* properties, RealCall real) noexcept;
+    CUresult physical_release(CUmemGenericAllocationHandle handle, RealCall real) noexcept;
+    CUresult physical_map(CUdeviceptr ptr, CUmemGenericAllocationHandle handle,
+                          RealCall real) noexcept;
+    CUresult physical_unmap(CUdeviceptr ptr, std::size_t bytes, RealCall real) noexcept;
+    CUresult physical_retain(CUmemGenericAllocationHandle* handle, CUdeviceptr ptr,
+                             RealCall real) noexcept;
 
     // Work.
     CUresult launch(const LaunchRequest& request, RealCall real) noexcept;
@@ -121,8 +152,6 @@ class Engine {
     /// it".
     CUresult use_for_good(const std::uint64_t* addresses, std::size_t count,
                           RealCall real) noexcept;
-    /// As use_for_good() for a kernel node's parameters (`stream` is not used).
-    CUresult node_for_good(const LaunchRequest& request, RealCall real) noexcept;
 
     // Streams and events.
     void stream_created(CUstream stream) noexcept;
@@ -136,7 +165,16 @@ class Engine {
     // Capture and graphs.
     CUresult begin_capture(CUstream stream, RealCall real) noexcept;
     CUresult end_capture(CUstream stream, RealCall real) noexcept;
-    CUresult graph_launch(CUgraphExec graph, CUstream stream, RealCall real) noexcept;
+    CUresult graph_launch(CUgraphExec exec, CUstream stream, RealCall real) noexcept;
+    CUresult graph_instantiate(CUgraphExec* exec, CUgraph graph, RealCall real) noexcept;
+    /// cuGraphExecUpdate: on success `exec` is as `graph`.
+    CUresult graph_update(CUgraphExec exec, CUgraph graph, RealCall real) noexcept;
+    CUresult graph_node_set(CUgraphExec exec, CUgraphNode node, const CUgraphNodeParams& params,
+                            RealCall real) noexcept;
+    CUresult graph_child_set(CUgraphExec exec, CUgraph child, RealCall real) noexcept;
+    CUresult graph_destroy(CUgraphExec exec, RealCall real) noexcept;
+    /// A conditional node was made, with these graphs as its bodies.
+    void graph_conditional(CUgraphNode node, const CUgraph* bodies, std::size_t count) noexcept;
 
     // Contexts, devices, modules.
     CUresult context_destroy(CUcontext context, RealCall real) noexcept;

@@ -5,20 +5,24 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 
-#include <tsl/robin_map.h>
-
 #include "runtime/device.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/graph_table.hpp"
+#include "runtime/host_limit.hpp"
+#include "runtime/pool_table.hpp"
+#include "runtime/program_memory.hpp"
 
 namespace libswap {
 
 struct Engine::Impl {
     static constexpr std::size_t kMaxDevices = 64;
 
-    Impl(const Driver& driver, const Config& config) : driver(driver), config(config) {}
+    Impl(const Driver& driver, const Config& config)
+        : driver(driver), config(config), pools(driver), graphs(driver) {}
 
     const Driver& driver;
     const Config& config;
@@ -32,18 +36,39 @@ struct Engine::Impl {
     std::atomic<std::uint32_t> context_epoch{1};
     std::atomic<bool> ended{false};
 
-    struct External {
-        std::uint64_t bytes = 0;
-        Device* device = nullptr;
-    };
-    std::mutex external_mutex;
-    tsl::robin_map<CUdeviceptr, External> external;
+    PoolTable pools;
+    GraphTable graphs;
+
+    ProgramMemory program_memory;
+    /// Made when the first device is looked at.
+    std::atomic<HostLimit*> host_limit{nullptr};
+
+    std::mutex pitch_mutex;
+    std::map<std::pair<std::size_t, unsigned>, std::size_t> pitches;
+
+    /// Counts memory of the program that came or went.
+    void account(const ProgramAllocation& allocation, bool came) noexcept;
+    /// A call that makes the driver allocate `bytes` of the device (0: some amount). Where it is
+    /// out of memory and we have some, that is given away and the call made again.
+    CUresult with_room(Device* device, std::uint64_t bytes, RealCall real);
+    /// This thread's calls invalidate no capture.
+    bool thread_is_relaxed() noexcept;
+    /// What the driver says to a call that a capture may forbid.
+    CUresult ask_unsafe() noexcept;
+    void read_graph(Device& device, CUgraphExec exec, CUgraph graph);
+    std::size_t pitch_of(std::size_t width, unsigned element_bytes);
 
     /// The device of the current context, if it is swapped; looks at it the first time where
     /// `look`. Gives the context too.
     Device* current(CUcontext* context, bool look) noexcept;
     /// The device that an address of ours belongs to, or null.
     Device* owner(std::uint64_t address) noexcept;
+
+    /// A device that is swapped, or null.
+    Device* device(int ordinal) noexcept {
+        const bool known = ordinal >= 0 && static_cast<std::size_t>(ordinal) < kMaxDevices;
+        return known ? devices[ordinal].load(std::memory_order_acquire) : nullptr;
+    }
 
     /// Around a call that may end a device's primary context (`always`: that does).
     CUresult end_primary(CUdevice ordinal, bool always, RealCall real);

@@ -57,8 +57,10 @@ CUresult answer_attribute(Device& device, void* data, CUpointer_attribute attrib
             return answer(data, 0u);
         case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
             return answer(data, static_cast<unsigned>(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE));
-        case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-            return answer(data, static_cast<CUmemoryPool>(nullptr));
+        case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
+            const Pool* pool = device.pool_of(ptr);
+            return answer(data, pool ? pool->handle : static_cast<CUmemoryPool>(nullptr));
+        }
         case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
             return answer(data, static_cast<std::size_t>(bytes));
         case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
@@ -72,59 +74,52 @@ CUresult answer_attribute(Device& device, void* data, CUpointer_attribute attrib
 
 }  // namespace
 
+bool Engine::Impl::thread_is_relaxed() noexcept {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (driver.cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) return false;
+    const bool relaxed = mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+    LIBSWAP_CU_IGNORE(driver.cuThreadExchangeStreamCaptureMode(&mode));
+    return relaxed;
+}
+
+CUresult Engine::Impl::ask_unsafe() noexcept {
+    if (thread_is_relaxed()) return CUDA_SUCCESS;
+    // The driver refuses all unsafe calls alike, and a capture that one of the program's would have
+    // ended has to end.
+    CUdeviceptr probe = 0;
+    const CUresult result = driver.cuMemAlloc(&probe, 1);
+    if (result == CUDA_SUCCESS) LIBSWAP_CU_IGNORE(driver.cuMemFree(probe));
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : result;
+}
+
 CUresult Engine::mem_alloc(CUdeviceptr* ptr, std::size_t bytes, RealCall real) noexcept {
     return guarded([&] {
         if (!ptr || bytes == 0) return real();
         CUcontext context = nullptr;
         Device* device = impl_->current(&context, true);
-        if (!device) return real();
+        // In a capture the driver may forbid it. Where it does not, that is its own memory.
+        if (!device || (device->capturing() && !impl_->thread_is_relaxed())) return real();
         const CUresult result = device->mem_alloc(ptr, bytes, context);
         if (result != CUDA_ERROR_NOT_READY) return result;
         // Our work failed, and nothing has changed: the driver's own memory, which stays.
-        const CUresult real_result = real();
+        const CUresult real_result = impl_->with_room(device, bytes, real);
         if (real_result != CUDA_SUCCESS) return real_result;
         Counters::add(device->counters().fallbacks);
         LIBSWAP_LOG(Info, "{} bytes are the driver's own memory: ours could not be set up", bytes);
-        real_allocated(*ptr, bytes, false);
+        real_allocated(*ptr, bytes, MemoryPlace::Device);
         return real_result;
     });
 }
 
 CUresult Engine::mem_free(CUdeviceptr ptr, RealCall real) noexcept {
     return guarded([&] {
-        if (Device* device = impl_->owner(ptr)) return device->mem_free(ptr);
+        if (Device* device = impl_->owner(ptr)) {
+            const CUresult allowed = device->capturing() ? impl_->ask_unsafe() : CUDA_SUCCESS;
+            return allowed == CUDA_SUCCESS ? device->mem_free(ptr) : allowed;
+        }
         const CUresult result = real();
         if (result == CUDA_SUCCESS) real_freed(ptr);
         return result;
-    });
-}
-
-void Engine::real_allocated(CUdeviceptr ptr, std::size_t bytes, bool managed) noexcept {
-    guarded([&] {
-        CUcontext context = nullptr;
-        Device* device = impl_->current(&context, true);
-        if (!device || managed) return CUDA_SUCCESS;
-        {
-            std::lock_guard lock(impl_->external_mutex);
-            impl_->external[ptr] = {bytes, device};
-        }
-        device->external_allocated(bytes);
-        return CUDA_SUCCESS;
-    });
-}
-
-void Engine::real_freed(CUdeviceptr ptr) noexcept {
-    guarded([&] {
-        Impl::External freed;
-        {
-            std::lock_guard lock(impl_->external_mutex);
-            const auto found = impl_->external.find(ptr);
-            if (found == impl_->external.end()) return CUDA_SUCCESS;
-            freed = found->second;
-            impl_->external.erase(found);
-        }
-        freed.device->external_freed(freed.bytes);
-        return CUDA_SUCCESS;
     });
 }
 

@@ -11,6 +11,15 @@ namespace {
 /// Larger memsets of what is on the host bring it first; smaller ones go over the link.
 constexpr std::size_t kMemsetInPlaceBytes = std::size_t{64} << 10;
 
+/// Memory for the driver, where a launch lacks some: how much at first, and how often.
+constexpr std::uint64_t kLaunchRoomBytes = std::uint64_t{16} << 20;
+constexpr int kRoomTries = 3;
+
+/// What is captured does not run now.
+bool is_captured(Device* device, CUstream stream) {
+    return device->capturing() && device->is_captured(stream);
+}
+
 /// Names what a kernel's parameters reach. False if its layout is not known.
 bool name_parameters(Device& device, Operation& op, const LaunchRequest& request) {
     FunctionInfo* info = device.functions().find(request.function);
@@ -70,13 +79,28 @@ CUresult Engine::launch(const LaunchRequest& request, RealCall real) noexcept {
     return guarded([&] {
         CUcontext context = nullptr;
         Device* device = impl_->current(&context, false);
-        if (!device) return real();
-        Operation& op = fresh_operation();
-        op.by_parts = device->by_parts();
-        name_parameters(*device, op, request);
-        op.signature = launch_signature(op, request);
-        Counters::add(device->counters().launches);
-        return device->run(op, context, request.stream, real);
+        if (!device || is_captured(device, request.stream)) return real();
+        // The driver may need memory of its own, for the stacks of a kernel that is larger than all
+        // before. What we give comes from blocks that this launch does not name, so not while it
+        // holds pins.
+        CUresult result = CUDA_SUCCESS;
+        for (int tries = 0; tries < kRoomTries; ++tries) {
+            Operation& op = fresh_operation();
+            op.by_parts = device->by_parts();
+            name_parameters(*device, op, request);
+            op.signature = launch_signature(op, request);
+            bool refused = false;
+            const auto call = [&] {
+                const CUresult code = real();
+                refused = code == CUDA_ERROR_OUT_OF_MEMORY;
+                return code;
+            };
+            Counters::add(device->counters().launches);
+            result = device->run(op, context, request.stream, call);
+            if (!refused || !device->give_room(kLaunchRoomBytes << tries)) break;
+            device->keep_room(kLaunchRoomBytes << tries);
+        }
+        return result;
     });
 }
 
@@ -84,7 +108,7 @@ CUresult Engine::copy(const CopyRequest& request, RealCall real) noexcept {
     return guarded([&] {
         CUcontext context = nullptr;
         Device* device = impl_->current(&context, false);
-        if (!device) return real();
+        if (!device || is_captured(device, request.stream)) return real();
         const auto ours = [&](CopySide side, std::uint64_t address) {
             return (side == CopySide::Device || side == CopySide::Unified) && device->owns(address);
         };
@@ -121,7 +145,8 @@ CUresult Engine::memset(const MemsetRequest& request, RealCall real) noexcept {
     return guarded([&] {
         CUcontext context = nullptr;
         Device* device = impl_->current(&context, false);
-        if (!device || !device->owns(request.dst)) return real();
+        if (!device || !device->owns(request.dst) || is_captured(device, request.stream))
+            return real();
         Operation& op = fresh_operation();
         op.kind = OpKind::Memset;
         op.host_is_fine = request.bytes <= kMemsetInPlaceBytes;
@@ -147,18 +172,6 @@ CUresult Engine::use_for_good(const std::uint64_t* addresses, std::size_t count,
             device->name_address(op, addresses[i]);
             device->keep_for_good(op);
         }
-        return real();
-    });
-}
-
-CUresult Engine::node_for_good(const LaunchRequest& request, RealCall real) noexcept {
-    return guarded([&] {
-        CUcontext context = nullptr;
-        Device* device = impl_->current(&context, false);
-        if (!device) return real();
-        Operation& op = fresh_operation();
-        name_parameters(*device, op, request);
-        device->keep_for_good(op);
         return real();
     });
 }

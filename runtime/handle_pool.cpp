@@ -95,7 +95,8 @@ bool HandlePool::reserve_growth(ChunkClass size_class) noexcept {
         Chunk* victim = nullptr;
         {
             std::lock_guard lock(mutex_);
-            if (existing_bytes_ + kChunkBytes[size_class] <= limit_bytes_.load()) {
+            if (existing_bytes_ + kChunkBytes[size_class] <= limit_bytes_.load() &&
+                (!settings_.shared || settings_.shared->take(kChunkBytes[size_class]))) {
                 existing_bytes_ += kChunkBytes[size_class];
                 return true;
             }
@@ -107,6 +108,7 @@ bool HandlePool::reserve_growth(ChunkClass size_class) noexcept {
 }
 
 void HandlePool::cancel_growth(ChunkClass size_class) noexcept {
+    if (settings_.shared) settings_.shared->give_back(kChunkBytes[size_class]);
     std::lock_guard lock(mutex_);
     existing_bytes_ -= kChunkBytes[size_class];
 }
@@ -238,6 +240,7 @@ void HandlePool::release(Chunk* chunk) noexcept {
     LIBSWAP_CU_IGNORE(driver_.cuMemUnmap(chunk->alias, bytes));
     LIBSWAP_CU_IGNORE(driver_.cuMemRelease(chunk->handle));
     aliases_.give_back(chunk->alias, bytes);
+    if (settings_.shared) settings_.shared->give_back(bytes);
     std::lock_guard lock(mutex_);
     existing_bytes_ -= bytes;
     chunk->handle = 0;
@@ -281,7 +284,8 @@ std::uint32_t HandlePool::free_count(ChunkClass size_class) noexcept {
 std::uint64_t HandlePool::available_bytes() noexcept {
     std::uint64_t bytes = free_bytes();
     const std::uint64_t existing = existing_bytes();
-    const std::uint64_t limit = limit_bytes_.load();
+    std::uint64_t limit = limit_bytes_.load();
+    if (settings_.shared) limit = std::min(limit, existing + settings_.shared->room_bytes());
     if (limit > existing && !refused_.load()) bytes += limit - existing;
     return bytes;
 }

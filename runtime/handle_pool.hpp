@@ -15,6 +15,7 @@
 
 #include "runtime/address_space.hpp"
 #include "runtime/driver.hpp"
+#include "runtime/host_limit.hpp"
 #include "runtime/ranked_mutex.hpp"
 
 namespace libswap {
@@ -68,6 +69,7 @@ class HandlePool {
         int device = 0;
         int numa_node = 0;
         std::uint64_t limit_bytes = 0;
+        HostLimit* shared = nullptr;  ///< what pools of host memory share; may be null
     };
 
     HandlePool(const Driver& driver, const Settings& settings) noexcept;

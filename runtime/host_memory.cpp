@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/address_space.hpp"
+
 namespace libswap {
 namespace {
 
@@ -73,5 +75,10 @@ std::uint64_t available_host_bytes(const char* proc, const char* cgroup) {
 }
 
 std::uint64_t available_host_bytes() { return available_host_bytes("/proc", "/sys/fs/cgroup"); }
+
+std::uint64_t host_limit_of(const Config& config) {
+    const std::uint64_t available = available_host_bytes();
+    return config.host_limit.resolve(available, available / 2) / kPageBytes * kPageBytes;
+}
 
 }  // namespace libswap

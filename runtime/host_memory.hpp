@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "runtime/config.hpp"
+
 namespace libswap {
 
 /// Host memory that this process could still take, in bytes: what the system has available, within
@@ -13,5 +15,8 @@ std::uint64_t available_host_bytes();
 
 /// The same from given roots ("/proc", "/sys/fs/cgroup"), for tests.
 std::uint64_t available_host_bytes(const char* proc, const char* cgroup);
+
+/// What the settings allow all devices together to take, in whole pages.
+std::uint64_t host_limit_of(const Config& config);
 
 }  // namespace libswap

@@ -13,11 +13,16 @@ namespace libswap {
 
 enum class LockRank : std::uint8_t {
     Devices = 1,  ///< the list of devices
-    Buffers,      ///< allocation and free of one device
+    Graphs,
+    Pools,
+    ProgramMemory,
+    Buffers,  ///< allocation and free of one device
+    FreedRanges,
     AddressSpace,
     Slabs,
     HandlePool,
     Streams,
+    EventOrder,
     Edges,
     Functions,
     Learner,

@@ -38,8 +38,8 @@ void SlabHeap::mark(Slab& slab, std::uint32_t first, std::uint32_t units, bool u
     }
 }
 
-std::uint64_t SlabHeap::take(std::uint64_t bytes, CUcontext context) noexcept {
-    const auto units = static_cast<std::uint32_t>((bytes + kUnitBytes - 1) / kUnitBytes);
+std::uint64_t SlabHeap::take(std::uint64_t bytes, CUcontext context, Pool* pool) noexcept {
+    const auto units = static_cast<std::uint32_t>(rounded(bytes) / kUnitBytes);
     std::lock_guard lock(mutex_);
     for (auto& slab : slabs_) {
         if (slab->free_units < units) continue;
@@ -48,7 +48,7 @@ std::uint64_t SlabHeap::take(std::uint64_t bytes, CUcontext context) noexcept {
         const auto first = static_cast<std::uint32_t>(found);
         mark(*slab, first, units, true);
         slab->free_units -= units;
-        slab->pieces[first] = {units, static_cast<std::uint32_t>(bytes), context};
+        slab->pieces[first] = {units, static_cast<std::uint32_t>(bytes), context, pool};
         used_bytes_ += bytes;
         return slab->base + first * kUnitBytes;
     }
@@ -56,7 +56,7 @@ std::uint64_t SlabHeap::take(std::uint64_t bytes, CUcontext context) noexcept {
 }
 
 SlabHeap::Claim SlabHeap::claim(std::uint64_t bytes) noexcept {
-    const auto units = static_cast<std::uint32_t>((bytes + kUnitBytes - 1) / kUnitBytes);
+    const auto units = static_cast<std::uint32_t>(rounded(bytes) / kUnitBytes);
     std::lock_guard lock(mutex_);
     if (slabs_.empty()) return {};
     Slab& slab = *slabs_.back();
@@ -110,6 +110,30 @@ bool SlabHeap::free(std::uint32_t index, std::uint64_t base) noexcept {
     return true;
 }
 
+bool SlabHeap::end(std::uint32_t index, std::uint64_t base, SlabPiece* piece) noexcept {
+    std::lock_guard lock(mutex_);
+    if (index >= slabs_.size()) return false;
+    Slab& slab = *slabs_[index];
+    const std::uint64_t offset = base - slab.base;
+    if (offset % kUnitBytes || slab.pieces[offset / kUnitBytes].asked == 0) return false;
+    Piece& ended = slab.pieces[offset / kUnitBytes];
+    *piece = {base, ended.asked, ended.context, ended.pool};
+    used_bytes_ -= ended.asked;
+    ended.asked = 0;
+    ended.context = nullptr;  // outlives it, until its stream has passed the free
+    return true;
+}
+
+void SlabHeap::begin_again(std::uint32_t index, const SlabPiece& piece) noexcept {
+    std::lock_guard lock(mutex_);
+    Slab& slab = *slabs_[index];
+    Piece& begun = slab.pieces[(piece.base - slab.base) / kUnitBytes];
+    begun.asked = static_cast<std::uint32_t>(piece.bytes);
+    begun.context = piece.context;
+    begun.pool = piece.pool;
+    used_bytes_ += piece.bytes;
+}
+
 bool SlabHeap::find(std::uint32_t index, std::uint64_t address, SlabPiece* piece) noexcept {
     std::lock_guard lock(mutex_);
     if (index >= slabs_.size()) return false;
@@ -120,7 +144,7 @@ bool SlabHeap::find(std::uint32_t index, std::uint64_t address, SlabPiece* piece
         const Piece& found = slab.pieces[static_cast<std::size_t>(at)];
         if (found.units == 0) continue;
         *piece = {slab.base + static_cast<std::uint64_t>(at) * kUnitBytes, found.asked,
-                  found.context};
+                  found.context, found.pool};
         return address - piece->base < piece->bytes;
     }
     return false;

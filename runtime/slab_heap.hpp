@@ -18,11 +18,14 @@
 
 namespace libswap {
 
+struct Pool;
+
 /// A piece of a slab.
 struct SlabPiece {
     std::uint64_t base = 0;
     std::uint64_t bytes = 0;  ///< as asked for
     CUcontext context = nullptr;
+    Pool* pool = nullptr;  ///< of a stream-ordered allocation
 };
 
 /// Hands out pieces of slabs. Makes no driver call: its owner maps what is claimed. @thread any
@@ -40,7 +43,16 @@ class SlabHeap {
     };
 
     /// A piece of `bytes` (at most a page) among what is mapped, or 0.
-    std::uint64_t take(std::uint64_t bytes, CUcontext context) noexcept;
+    std::uint64_t take(std::uint64_t bytes, CUcontext context, Pool* pool = nullptr) noexcept;
+    /// What a piece of `bytes` takes.
+    static std::uint64_t rounded(std::uint64_t bytes) noexcept {
+        return (bytes + kUnitBytes - 1) / kUnitBytes * kUnitBytes;
+    }
+    /// Ends the life of a piece without making its memory free: nobody finds it, until it begins
+    /// again or is freed. False if no piece begins there. Gives what it was.
+    bool end(std::uint32_t slab, std::uint64_t base, SlabPiece* piece) noexcept;
+    /// A new life for a piece that was ended, of the same size rounded.
+    void begin_again(std::uint32_t slab, const SlabPiece& piece) noexcept;
     /// Claims the pages that are missing for a piece of `bytes` at the end of the last slab.
     Claim claim(std::uint64_t bytes) noexcept;
     /// The pages are mapped: pieces may be taken from them. Unmapped, they stay claimed for
@@ -65,8 +77,9 @@ class SlabHeap {
 
     struct Piece {
         std::uint32_t units = 0;  ///< 0: no piece begins here
-        std::uint32_t asked = 0;
+        std::uint32_t asked = 0;  ///< 0: its life has ended
         CUcontext context = nullptr;
+        Pool* pool = nullptr;
     };
     struct Slab {
         std::uint64_t base = 0;

@@ -51,6 +51,11 @@ class StreamTable {
     /// full.
     StreamIndex find(CUcontext context, CUstream stream) noexcept;
 
+    /// The stream was named before, in this context, and was not destroyed since.
+    bool knows(CUcontext context, CUstream stream) const noexcept {
+        return lookup(context, stream, 0) != kNoStream;
+    }
+
     /// After the driver's call returned.
     Use take_place(StreamIndex stream) noexcept;
 

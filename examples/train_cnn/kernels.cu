@@ -8,6 +8,7 @@ namespace train_cnn {
 namespace {
 
 constexpr int kThreads = 256;
+cudaStream_t current_stream = nullptr;
 
 int blocks(int threads) { return (threads + kThreads - 1) / kThreads; }
 
@@ -235,7 +236,7 @@ Layout pooled(const Layout& input) {
 void add_bias_relu(const Layout& layout, float* outputs, const float* bias, const float* residual,
                    const float* mask) {
     const int quads = layout.stride() / 4;
-    add_bias_relu_kernel<<<dim3(blocks(quads), layout.channels), kThreads>>>(
+    add_bias_relu_kernel<<<dim3(blocks(quads), layout.channels), kThreads, 0, current_stream>>>(
         quads, reinterpret_cast<float4*>(outputs), bias, reinterpret_cast<const float4*>(residual),
         reinterpret_cast<const float4*>(mask));
     TRAIN_CNN_CHECK(cudaGetLastError());
@@ -243,59 +244,64 @@ void add_bias_relu(const Layout& layout, float* outputs, const float* bias, cons
 
 void relu_backward(const Layout& layout, float* gradients, const float* outputs) {
     const int quads = layout.channels * (layout.stride() / 4);
-    relu_backward_kernel<<<blocks(quads), kThreads>>>(quads, reinterpret_cast<float4*>(gradients),
-                                                      reinterpret_cast<const float4*>(outputs));
+    relu_backward_kernel<<<blocks(quads), kThreads, 0, current_stream>>>(
+        quads, reinterpret_cast<float4*>(gradients), reinterpret_cast<const float4*>(outputs));
     TRAIN_CNN_CHECK(cudaGetLastError());
 }
 
 void pool(const Layout& input, const float* inputs, float* outputs) {
     const Layout output = pooled(input);
-    pool_kernel<<<dim3(blocks(output.stride()), output.channels), kThreads>>>(input, output, inputs,
-                                                                              outputs);
+    pool_kernel<<<dim3(blocks(output.stride()), output.channels), kThreads, 0, current_stream>>>(
+        input, output, inputs, outputs);
     TRAIN_CNN_CHECK(cudaGetLastError());
 }
 
 void pool_backward(const Layout& input, const float* inputs, const float* output_gradients,
                    float* input_gradients) {
     const Layout output = pooled(input);
-    pool_backward_kernel<<<dim3(blocks(output.stride()), output.channels), kThreads>>>(
-        input, output, inputs, output_gradients, input_gradients);
+    pool_backward_kernel<<<dim3(blocks(output.stride()), output.channels), kThreads, 0,
+                           current_stream>>>(input, output, inputs, output_gradients,
+                                             input_gradients);
     TRAIN_CNN_CHECK(cudaGetLastError());
 }
 
 void gather_features(const Layout& layout, const float* inputs, float* features) {
     const int count = layout.channels * layout.side * layout.side;
-    gather_features_kernel<<<dim3(blocks(layout.images), count), kThreads>>>(layout, inputs,
-                                                                             features);
+    gather_features_kernel<<<dim3(blocks(layout.images), count), kThreads, 0, current_stream>>>(
+        layout, inputs, features);
     TRAIN_CNN_CHECK(cudaGetLastError());
 }
 
 void scatter_features(const Layout& layout, const float* features, float* outputs) {
-    scatter_features_kernel<<<dim3(blocks(layout.stride()), layout.channels), kThreads>>>(
-        layout, features, outputs);
+    scatter_features_kernel<<<dim3(blocks(layout.stride()), layout.channels), kThreads, 0,
+                              current_stream>>>(layout, features, outputs);
     TRAIN_CNN_CHECK(cudaGetLastError());
 }
 
 void softmax_loss(int images, float* logits, const float* bias, const std::int32_t* labels,
                   float* losses, float* right) {
-    softmax_loss_kernel<<<blocks(images), kThreads>>>(images, logits, bias, labels, losses, right);
+    softmax_loss_kernel<<<blocks(images), kThreads, 0, current_stream>>>(images, logits, bias,
+                                                                         labels, losses, right);
     TRAIN_CNN_CHECK(cudaGetLastError());
 }
 
 void summarize(int images, const float* losses, const float* right, float* results) {
-    summarize_kernel<<<1, kThreads>>>(images, losses, right, results);
+    summarize_kernel<<<1, kThreads, 0, current_stream>>>(images, losses, right, results);
     TRAIN_CNN_CHECK(cudaGetLastError());
 }
 
 void descend(int count, float* weights, float* momentum, const float* gradients, float rate,
              float factor) {
-    descend_kernel<<<blocks(count), kThreads>>>(count, weights, momentum, gradients, rate, factor);
+    descend_kernel<<<blocks(count), kThreads, 0, current_stream>>>(count, weights, momentum,
+                                                                   gradients, rate, factor);
     TRAIN_CNN_CHECK(cudaGetLastError());
 }
 
 void fill(int count, float* values, float value) {
-    fill_kernel<<<blocks(count), kThreads>>>(count, values, value);
+    fill_kernel<<<blocks(count), kThreads, 0, current_stream>>>(count, values, value);
     TRAIN_CNN_CHECK(cudaGetLastError());
 }
+
+void use_stream(cudaStream_t stream) { current_stream = stream; }
 
 }  // namespace train_cnn

@@ -85,4 +85,7 @@ void descend(int count, float* weights, float* momentum, const float* gradients,
 
 void fill(int count, float* values, float value);
 
+/// Kernels are launched on this stream from now on; at first on the default one.
+void use_stream(cudaStream_t stream);
+
 }  // namespace train_cnn

@@ -21,6 +21,8 @@ constexpr const char* kHelp =
     "  --momentum X      (0.9)\n"
     "  --alloc once|iteration|arena   activations and their gradients: allocated once, anew in\n"
     "                    every step, or as parts of one allocation (once)\n"
+    "  --graph no|yes    capture the second step as a CUDA graph, and launch that (no); not with\n"
+    "                    --alloc iteration\n"
     "  --leave BYTES     train with that much device memory, having taken all else (0: take "
     "nothing)\n"
     "  --data FILE       the images (examples/data/digits.txt)\n"
@@ -77,6 +79,10 @@ bool set_option(Options& options, const char* name, const char* text) {
         return options.alloc_each_iteration || options.alloc_arena ||
                std::strcmp(text, "once") == 0;
     }
+    if (std::strcmp(name, "--graph") == 0) {
+        options.graph = std::strcmp(text, "yes") == 0;
+        return options.graph || std::strcmp(text, "no") == 0;
+    }
     if (std::strcmp(name, "--leave") == 0) {
         const bool valid = parse_int(text, 0, 1LL << 62, value);
         options.leave_bytes = static_cast<std::uint64_t>(value);
@@ -115,6 +121,10 @@ int parse_options(int argc, char** argv, Options& options) {
                          name.c_str(), value.c_str());
             return 2;
         }
+    }
+    if (options.graph && options.alloc_each_iteration) {
+        std::fprintf(stderr, "%s: --graph yes needs memory that stays: --alloc once\n", argv[0]);
+        return 2;
     }
     return -1;
 }

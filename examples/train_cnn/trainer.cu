@@ -54,6 +54,11 @@ std::vector<float> mask_of(const Layout& layout) {
 
 Trainer::Trainer(const Options& options) : options_(options), network_(make_network(options)) {
     TRAIN_CNN_CHECK(cublasCreate(&blas_));
+    if (options.graph) {
+        TRAIN_CNN_CHECK(cudaStreamCreate(&stream_));
+        TRAIN_CNN_CHECK(cublasSetStream(blas_, stream_));
+        use_stream(stream_);
+    }
     workspace_ = DeviceBuffer(kWorkspaceBytes);
     TRAIN_CNN_CHECK(cublasSetWorkspace(blas_, workspace_.floats(), workspace_.bytes()));
 
@@ -122,6 +127,13 @@ Trainer::~Trainer() {
     if (blas_ != nullptr) {
         static_cast<void>(cublasDestroy(blas_));
     }
+    if (graph_ != nullptr) {
+        static_cast<void>(cudaGraphExecDestroy(graph_));
+    }
+    if (stream_ != nullptr) {
+        use_stream(nullptr);
+        static_cast<void>(cudaStreamDestroy(stream_));
+    }
 }
 
 Trainer::Learned Trainer::upload(const std::vector<float>& weights,
@@ -149,7 +161,29 @@ Layout Trainer::pooled_layout() const {
 }
 
 void Trainer::step(const Digits& digits, const std::vector<int>& batch) {
-    forward(digits, batch);
+    load(digits, batch);
+    // The first step loads what is loaded late: modules, and the library's choice of kernels.
+    if (options_.graph && steps_++ != 0) {
+        launch_graph();
+    } else {
+        compute();
+    }
+}
+
+void Trainer::launch_graph() {
+    if (graph_ == nullptr) {
+        cudaGraph_t graph = nullptr;
+        TRAIN_CNN_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+        compute();
+        TRAIN_CNN_CHECK(cudaStreamEndCapture(stream_, &graph));
+        TRAIN_CNN_CHECK(cudaGraphInstantiate(&graph_, graph, 0));
+        TRAIN_CNN_CHECK(cudaGraphDestroy(graph));
+    }
+    TRAIN_CNN_CHECK(cudaGraphLaunch(graph_, stream_));
+}
+
+void Trainer::compute() {
+    forward();
     backward_classifier();
     for (int i = static_cast<int>(outputs_.size()) - 1; i >= 0; --i) {
         backward_convolution(i);
@@ -160,15 +194,15 @@ void Trainer::step(const Digits& digits, const std::vector<int>& batch) {
 }
 
 void Trainer::look(const Digits& digits, const std::vector<int>& batch) {
-    forward(digits, batch);
+    load(digits, batch);
+    forward();
     for (DeviceBuffer& output : outputs_) {
         done(output);
     }
     done(pooled_);
 }
 
-void Trainer::forward(const Digits& digits, const std::vector<int>& batch) {
-    load(digits, batch);
+void Trainer::forward() {
     for (int i = 0; i < static_cast<int>(outputs_.size()); ++i) {
         if (i == network_.pooled_before) {
             const Layout input = output_layout(i - 1);

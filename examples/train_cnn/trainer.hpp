@@ -56,8 +56,11 @@ class Trainer {
     Layout image_layout() const;
     Layout output_layout(int layer) const;
     Layout pooled_layout() const;
-    void forward(const Digits& digits, const std::vector<int>& batch);
+    void forward();
     void load(const Digits& digits, const std::vector<int>& batch);
+    /// All of a step on the device.
+    void compute();
+    void launch_graph();
     void convolve(int layer);
     void classify();
     void backward_classifier();
@@ -71,6 +74,10 @@ class Trainer {
     Options options_;
     Network network_;
     cublasHandle_t blas_ = nullptr;
+    /// For a graph, else the default stream. It and the default stream wait for each other.
+    cudaStream_t stream_ = nullptr;
+    cudaGraphExec_t graph_ = nullptr;
+    int steps_ = 0;
     std::vector<Learned> convolutions_;
     Learned classifier_;
 

@@ -50,7 +50,7 @@ void expect_each_call_seen_once(const Outcome& outcome) {
     for (const char* part :
          {"driver saw 1 2 1 1\n", "] cuInit was called 1 times\n",
           "] cuMemAlloc_v2 was called 2 times\n", "] cuMemcpyHtoD_v2 was called 1 times\n",
-          "] cuMemPoolTrimTo was called 1 times\n"})
+          "] cuImportExternalMemory was called 1 times\n"})
         EXPECT_NE(outcome.output.find(part), std::string::npos) << part << "in:\n"
                                                                 << outcome.output;
 }

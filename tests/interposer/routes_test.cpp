@@ -20,7 +20,7 @@
 
 extern "C" {
 int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes);
-int cuMemPoolTrimTo(void* pool, std::size_t keep);
+int cuImportExternalMemory(void* pool, std::size_t keep);
 int cuMemsetD32_v2(std::uint64_t address, unsigned value, std::size_t count);
 int cuGetProcAddress_v2(const char* symbol, void** function, int version, std::uint64_t flags,
                         int* status);
@@ -73,12 +73,12 @@ TEST(Routes, EachReachesTheDriverOnce) {
 }
 
 TEST(Routes, CountedHookForwardsResultAndCall) {
-    const unsigned long before = fake_calls("cuMemPoolTrimTo");
+    const unsigned long before = fake_calls("cuImportExternalMemory");
     fake_set_result(719);
-    EXPECT_EQ(cuMemPoolTrimTo(nullptr, 4096), 719);
+    EXPECT_EQ(cuImportExternalMemory(nullptr, 4096), 719);
     fake_set_result(0);
-    EXPECT_EQ(cuMemPoolTrimTo(nullptr, 4096), 0);
-    EXPECT_EQ(fake_calls("cuMemPoolTrimTo"), before + 2);
+    EXPECT_EQ(cuImportExternalMemory(nullptr, 4096), 0);
+    EXPECT_EQ(fake_calls("cuImportExternalMemory"), before + 2);
 }
 
 // 24: out-parameters and results are the driver's when it fails.
@@ -111,7 +111,7 @@ TEST(Dlsym, SuccessLeavesNoError) {
 TEST(Dlsym, NextAndDefaultGiveTheHook) {
     EXPECT_EQ(look(dlsym(RTLD_NEXT, "cuMemAlloc_v2")), "libswap.so:cuMemAlloc_v2");
     EXPECT_EQ(look(dlsym(RTLD_DEFAULT, "cuMemAlloc_v2")), "libswap.so:cuMemAlloc_v2");
-    EXPECT_EQ(look(dlsym(RTLD_DEFAULT, "cuMemPoolTrimTo")), "libswap.so:cuMemPoolTrimTo");
+    EXPECT_EQ(look(dlsym(RTLD_DEFAULT, "cuImportExternalMemory")), "libswap.so:cuImportExternalMemory");
     EXPECT_EQ(dlvsym(driver_handle(), "cuMemAlloc_v2", "NOT_A_VERSION"), nullptr);
 }
 

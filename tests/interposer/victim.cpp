@@ -18,7 +18,7 @@ extern "C" {
 int cuInit(unsigned);
 int cuMemAlloc_v2(std::uint64_t*, std::size_t);
 int cuMemcpyHtoD_v2(std::uint64_t, const void*, std::size_t);
-int cuMemPoolTrimTo(void*, std::size_t);
+int cuImportExternalMemory(void*, std::size_t);
 #endif
 }
 
@@ -40,17 +40,17 @@ struct Functions {
 Functions find(void* driver) {
 #if defined(LINKED)
     (void)driver;
-    return {&cuInit, &cuMemAlloc_v2, &cuMemcpyHtoD_v2, &cuMemPoolTrimTo};
+    return {&cuInit, &cuMemAlloc_v2, &cuMemcpyHtoD_v2, &cuImportExternalMemory};
 #elif defined(LOOKED_UP)
     return {reinterpret_cast<Init>(dlsym(driver, "cuInit")),
             reinterpret_cast<Alloc>(dlsym(driver, "cuMemAlloc_v2")),
             reinterpret_cast<Copy>(dlsym(driver, "cuMemcpyHtoD_v2")),
-            reinterpret_cast<Trim>(dlsym(driver, "cuMemPoolTrimTo"))};
+            reinterpret_cast<Trim>(dlsym(driver, "cuImportExternalMemory"))};
 #else
     using Ask = int (*)(const char*, void**, int, std::uint64_t, int*);
     const auto ask = reinterpret_cast<Ask>(dlsym(driver, "cuGetProcAddress_v2"));
     void* found[4] = {};
-    const char* const names[4] = {"cuInit", "cuMemAlloc", "cuMemcpyHtoD", "cuMemPoolTrimTo"};
+    const char* const names[4] = {"cuInit", "cuMemAlloc", "cuMemcpyHtoD", "cuImportExternalMemory"};
     for (int i = 0; i < 4; ++i) ask(names[i], &found[i], 12000, 0, nullptr);
     return {reinterpret_cast<Init>(found[0]), reinterpret_cast<Alloc>(found[1]),
             reinterpret_cast<Copy>(found[2]), reinterpret_cast<Trim>(found[3])};
@@ -82,6 +82,6 @@ int main(int count, char** arguments) {
     result |= cuda.trim(nullptr, 0);
     const auto calls = reinterpret_cast<Calls>(dlsym(driver, "fake_calls"));
     std::cout << "driver saw " << calls("cuInit") << ' ' << calls("cuMemAlloc_v2") << ' '
-              << calls("cuMemcpyHtoD_v2") << ' ' << calls("cuMemPoolTrimTo") << std::endl;
+              << calls("cuMemcpyHtoD_v2") << ' ' << calls("cuImportExternalMemory") << std::endl;
     return result;
 }

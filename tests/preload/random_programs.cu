@@ -112,6 +112,7 @@ struct Buffer {
     unsigned* device = nullptr;
     size_t words = 0;
     int last_stream = 0;
+    bool pooled = false;  // in stream order: from a pool
 };
 
 struct Options {
@@ -133,8 +134,13 @@ class Program {
             expect(cudaStreamCreateWithFlags(
                 &stream, random_.below(2) ? cudaStreamNonBlocking : cudaStreamDefault));
         expect(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
+        expect(cudaEventCreateWithFlags(&fork_event_, cudaEventDisableTiming));
+        // Not blocking: the legacy stream is used meanwhile.
+        expect(cudaStreamCreateWithFlags(&capture_stream_, cudaStreamNonBlocking));
+        expect(cudaStreamCreateWithFlags(&fork_stream_, cudaStreamNonBlocking));
         expect(cudaMallocHost(&pinned_, kPinnedBytes));
         pageable_.resize(kPinnedBytes);
+        make_pool();
         for (int i = 0; i < 40 && live_ < options_.live_bytes * 3 / 4; ++i) allocate();
         for (unsigned i = 0; i < options_.ops; ++i) step();
         finish();
@@ -161,6 +167,61 @@ class Program {
         cudaGetLastError();
     }
 
+    // Half of the programs have a pool of their own, with reuse rules of their own.
+    void make_pool() {
+        if (random_.below(2)) return;
+        cudaMemPoolProps properties{};
+        properties.allocType = cudaMemAllocationTypePinned;
+        properties.location.type = cudaMemLocationTypeDevice;
+        expect(cudaMemPoolCreate(&pool_, &properties));
+        int follows = static_cast<int>(random_.below(2));
+        int opportunistic = static_cast<int>(random_.below(2));
+        uint64_t threshold = random_.below(3) == 0 ? UINT64_MAX : random_.below(64) << 20;
+        expect(cudaMemPoolSetAttribute(pool_, cudaMemPoolReuseFollowEventDependencies, &follows));
+        expect(cudaMemPoolSetAttribute(pool_, cudaMemPoolReuseAllowOpportunistic, &opportunistic));
+        expect(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &threshold));
+    }
+
+    // What a pool says of itself is the same with and without libswap, as far as it is not about
+    // how memory is rounded.
+    void ask_pool() {
+        if (!pool_) return;
+        uint64_t used = 0, reserved = 0, threshold = 0;
+        expect(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used));
+        expect(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved));
+        expect(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &threshold));
+        digest_.word(used);
+        digest_.word(threshold);
+        digest_.word(reserved >= used);
+        size_t free_bytes = 0, total_bytes = 0;
+        expect(cudaMemGetInfo(&free_bytes, &total_bytes));
+        digest_.word(free_bytes + live_ <= total_bytes);
+        if (random_.below(3) == 0) expect(cudaMemPoolTrimTo(pool_, random_.below(32) << 20));
+    }
+
+    cudaError_t take(Buffer* buffer, size_t bytes) {
+        auto** out = reinterpret_cast<void**>(&buffer->device);
+        const uint32_t how = random_.below(4);
+        buffer->pooled = how >= 2;
+        if (!buffer->pooled) return cudaMalloc(out, bytes);
+        const cudaStream_t stream = streams_[buffer->last_stream];
+        return pool_ && how == 3 ? cudaMallocFromPoolAsync(out, bytes, pool_, stream)
+                                 : cudaMallocAsync(out, bytes, stream);
+    }
+
+    void give_back(Buffer& buffer) {
+        // In stream order, with work that uses it still in flight; the driver's other free waits.
+        if (buffer.pooled && random_.below(8))
+            expect(cudaFreeAsync(buffer.device, streams_[buffer.last_stream]));
+        else
+            synchronized_free(buffer);
+    }
+
+    void synchronized_free(Buffer& buffer) {
+        if (buffer.pooled) expect(cudaStreamSynchronize(streams_[buffer.last_stream]));
+        expect(cudaFree(buffer.device));
+    }
+
     void allocate() {
         // Many of a few chunks, some tiny, few large.
         const uint32_t kind = random_.below(10);
@@ -171,10 +232,10 @@ class Program {
         if (live_ + bytes > options_.live_bytes) return;
         Buffer buffer;
         buffer.words = bytes / 4;
-        expect(cudaMalloc(reinterpret_cast<void**>(&buffer.device), bytes));
-        if (!buffer.device) return;
         buffer.last_stream = static_cast<int>(random_.below(kStreams));
-        if (random_.below(2)) {
+        expect(take(&buffer, bytes));
+        if (!buffer.device) return;
+        if (buffer.pooled || random_.below(2)) {
             expect(cudaMemsetAsync(buffer.device, static_cast<int>(random_.below(256)), bytes,
                                    streams_[buffer.last_stream]));
         } else {
@@ -211,7 +272,7 @@ class Program {
         if (buffers_.size() < 4) return;
         const size_t i = pick();
         // Work may still be in flight: the driver's free waits for it.
-        expect(cudaFree(buffers_[i].device));
+        give_back(buffers_[i]);
         live_ -= buffers_[i].words * 4;
         buffers_.erase(buffers_.begin() + static_cast<long>(i));
     }
@@ -344,6 +405,115 @@ class Program {
         }
     }
 
+    // One or two kernels and a copy or fill, to be captured: what the capturing stream is to do.
+    struct GraphWork {
+        size_t dst, a, b, other;
+        unsigned count, salt;
+        size_t copied_bytes;
+        int value;
+        bool forks;
+    };
+
+    GraphWork plan_graph(int s) {
+        GraphWork work{};
+        do {
+            work.dst = pick();
+            work.a = pick();
+            work.b = pick();
+            work.other = pick();
+        } while (work.dst == work.a || work.dst == work.b || work.other == work.dst ||
+                 work.other == work.a || work.other == work.b);
+        for (size_t i : {work.dst, work.a, work.b, work.other}) use(i, s);
+        const size_t words =
+            std::min({buffers_[work.dst].words, buffers_[work.a].words, buffers_[work.b].words});
+        work.count = grid_words(words) > 1 ? grid_words(words) - 1 : 1;
+        work.salt = random_.next();
+        work.copied_bytes = std::min(buffers_[work.other].words, buffers_[work.a].words) * 4 /
+                            (1 + random_.below(3));
+        work.value = static_cast<int>(random_.below(256));
+        return work;
+    }
+
+    // Two streams if it forks: the fill of `other` runs beside the kernel.
+    void submit_graph_work(const GraphWork& work) {
+        const cudaStream_t side = work.forks ? fork_stream_ : capture_stream_;
+        if (work.forks) {
+            expect(cudaEventRecord(fork_event_, capture_stream_));
+            expect(cudaStreamWaitEvent(fork_stream_, fork_event_, 0));
+        }
+        expect(cudaMemsetAsync(buffers_[work.other].device, work.value,
+                               buffers_[work.other].words * 4, side));
+        mix<<<(work.count + 127) / 128, 128, 0, capture_stream_>>>(
+            buffers_[work.dst].device, buffers_[work.a].device, buffers_[work.b].device, work.count,
+            work.salt);
+        expect(cudaGetLastError());
+        if (work.forks) {
+            expect(cudaEventRecord(fork_event_, fork_stream_));
+            expect(cudaStreamWaitEvent(capture_stream_, fork_event_, 0));
+        }
+        expect(cudaMemcpyAsync(buffers_[work.other].device, buffers_[work.a].device,
+                               work.copied_bytes, cudaMemcpyDeviceToDevice, capture_stream_));
+    }
+
+    cudaGraph_t capture(const GraphWork& work, cudaStreamCaptureMode mode) {
+        cudaGraph_t graph = nullptr;
+        expect(cudaStreamBeginCapture(capture_stream_, mode));
+        submit_graph_work(work);
+        // Forbidden in some modes, where it ends the capture; allowed in the others.
+        if (options_.threads == 1 && random_.below(6) == 0) {
+            void* memory = nullptr;
+            expect(cudaMalloc(&memory, 2u << 20));
+            if (memory) forbidden_.push_back(memory);
+        }
+        expect(cudaStreamEndCapture(capture_stream_, &graph));
+        return graph;
+    }
+
+    // A graph, launched a few times, with other work on its buffers in between.
+    void run_graph() {
+        if (buffers_.size() < 8) return;
+        constexpr cudaStreamCaptureMode kModes[] = {cudaStreamCaptureModeRelaxed,
+                                                    cudaStreamCaptureModeThreadLocal,
+                                                    cudaStreamCaptureModeGlobal};
+        const int s = static_cast<int>(random_.below(kStreams));
+        const auto mode = kModes[random_.below(options_.threads == 1 ? 3 : 2)];
+        GraphWork work = plan_graph(s);
+        work.forks = random_.below(2);
+        cudaGraph_t graph = capture(work, mode);
+        if (!graph) return;
+        size_t nodes = 0;
+        expect(cudaGraphGetNodes(graph, nullptr, &nodes));
+        digest_.word(nodes);
+        cudaGraphExec_t exec = nullptr;
+        expect(cudaGraphInstantiate(&exec, graph, 0));
+        if (exec) launch_graph(exec, work, mode, s);
+        expect(cudaGraphDestroy(graph));
+        for (void* memory : forbidden_) expect(cudaFree(memory));
+        forbidden_.clear();
+    }
+
+    void launch_graph(cudaGraphExec_t exec, GraphWork& work, cudaStreamCaptureMode mode, int s) {
+        for (int i = static_cast<int>(random_.below(3)); i >= 0; --i) {
+            expect(cudaGraphLaunch(exec, streams_[s]));
+            if (random_.below(2)) launch_mix();
+            if (random_.below(3) == 0) copy_out();
+            for (size_t index : {work.dst, work.a, work.b, work.other}) use(index, s);
+        }
+        if (random_.below(2)) {
+            // The same shape with other buffers.
+            const bool forks = work.forks;
+            work = plan_graph(s);
+            work.forks = forks;
+            if (cudaGraph_t changed = capture(work, mode)) {
+                cudaGraphExecUpdateResultInfo info{};
+                expect(cudaGraphExecUpdate(exec, changed, &info));
+                expect(cudaGraphLaunch(exec, streams_[s]));
+                expect(cudaGraphDestroy(changed));
+            }
+        }
+        expect(cudaGraphExecDestroy(exec));
+    }
+
     // Calls that must fail, and fail the same.
     void misuse() {
         void* p = nullptr;
@@ -373,7 +543,9 @@ class Program {
         if (r < 68) return copy_in();
         if (r < 78) return copy_out();
         if (r < 86) return copy_across();
-        if (r < 91) return set_part();
+        if (r < 90) return set_part();
+        if (r < 92) return ask_pool();
+        if (r < 95) return run_graph();
         if (r < 98) return wait_somehow();
         misuse();
     }
@@ -389,9 +561,13 @@ class Program {
         }
         // Half of the programs free their memory first, half their streams.
         if (random_.below(2)) std::reverse(streams_, streams_ + kStreams);
-        for (auto& buffer : buffers_) expect(cudaFree(buffer.device));
+        for (auto& buffer : buffers_) synchronized_free(buffer);
+        if (pool_) expect(cudaMemPoolDestroy(pool_));
         for (auto& stream : streams_) expect(cudaStreamDestroy(stream));
+        expect(cudaStreamDestroy(capture_stream_));
+        expect(cudaStreamDestroy(fork_stream_));
         expect(cudaEventDestroy(event_));
+        expect(cudaEventDestroy(fork_event_));
         expect(cudaFreeHost(pinned_));
     }
 
@@ -401,6 +577,11 @@ class Program {
     Digest digest_;
     cudaStream_t streams_[kStreams] = {};
     cudaEvent_t event_ = nullptr;
+    cudaStream_t capture_stream_ = nullptr;
+    cudaStream_t fork_stream_ = nullptr;
+    cudaEvent_t fork_event_ = nullptr;
+    std::vector<void*> forbidden_;
+    cudaMemPool_t pool_ = nullptr;
     void* pinned_ = nullptr;
     std::vector<char> pageable_;
     std::vector<Buffer> buffers_;

@@ -42,7 +42,7 @@ class Runner:
         preload += ([self.options.libswap] if "LIBSWAP_BUDGET" in settings else []) + stand_ins
         environment |= {"LD_PRELOAD": ":".join(preload), "LD_LIBRARY_PATH": self.options.simgpu, "SIMGPU_MEMORY": memory} | settings
         try:
-            done = subprocess.run([self.options.program, *words], env=environment, capture_output=True, text=True, timeout=400)
+            done = subprocess.run([self.options.program, *words], env=environment, capture_output=True, text=True, errors="replace", timeout=400)
         except subprocess.TimeoutExpired as expired:
             return (expired.stdout or b"").decode().splitlines(), "hangs", -1
         return done.stdout.splitlines(), done.stderr, done.returncode

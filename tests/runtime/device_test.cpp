@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "runtime/host_memory.hpp"
 #include "tests/runtime/fake_driver.hpp"
 
 namespace libswap {
@@ -24,7 +25,9 @@ class DeviceTest : public ::testing::Test {
         config_.host_limit.kind = Amount::Kind::Bytes;
         config_.host_limit.bytes = host_mib * kMiB;
         config_.min_swap_bytes = kMiB;
-        device_ = Device::open(fake_.table(), config_, nullptr, 0, fake_.context());
+        host_limit_ = std::make_unique<HostLimit>(host_limit_of(config_));
+        device_ =
+            Device::open(fake_.table(), config_, nullptr, 0, fake_.context(), host_limit_.get());
     }
     std::uint64_t alloc(std::uint64_t bytes) {
         CUdeviceptr ptr = 0;
@@ -62,6 +65,7 @@ class DeviceTest : public ::testing::Test {
 
     testing::FakeDriver fake_;
     Config config_;
+    std::unique_ptr<HostLimit> host_limit_;
     std::unique_ptr<Device> device_;
 };
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// Memory of the device that is not ours: what the program has from the driver itself, and what the
+// driver takes (modules, stacks of kernels, printf buffers). Both leave less for buffers.
+
+#include <algorithm>
+
+#include "runtime/capture_scope.hpp"
+#include "runtime/clock.hpp"
+#include "runtime/device.hpp"
+
+namespace libswap {
+namespace {
+
+constexpr std::uint64_t kRoomWaitNs = 2'000'000'000;
+
+}  // namespace
+
+void Device::update_limit() noexcept {
+    const std::uint64_t fixed = counters_.external_bytes.load() + counters_.driver_bytes.load();
+    std::uint64_t left = budget_bytes_ > fixed ? budget_bytes_ - fixed : 0;
+    // The driver moves managed memory to the host where there is too much of it: it takes half of
+    // what is there at most.
+    left -= std::min(counters_.managed_bytes.load(), left / 2);
+    device_pool_.set_limit(left);
+}
+
+std::uint64_t Device::taken_bytes() noexcept {
+    return counters_.span_bytes.load() + slabs_.mapped_bytes() + counters_.external_bytes.load() +
+           counters_.managed_bytes.load();
+}
+
+void Device::external_allocated(std::uint64_t bytes, MemoryPlace place) noexcept {
+    Counters::add(
+        place == MemoryPlace::Managed ? counters_.managed_bytes : counters_.external_bytes, bytes);
+    Counters::add(counters_.asked_bytes, bytes);
+    Counters::raise(counters_.peak_asked_bytes, counters_.asked_bytes.load());
+    update_limit();
+    // Only what lies ready: what is in use leaves when somebody needs the memory.
+    if (!capturing()) device_pool_.trim(device_pool_.limit_bytes());
+}
+
+void Device::external_freed(std::uint64_t bytes, MemoryPlace place) noexcept {
+    Counters::subtract(
+        place == MemoryPlace::Managed ? counters_.managed_bytes : counters_.external_bytes, bytes);
+    Counters::subtract(counters_.asked_bytes, bytes);
+    update_limit();
+}
+
+bool Device::give_room(std::uint64_t bytes) {
+    if (capturing() || !worker_->running() || worker_->lost()) return false;
+    const std::uint64_t before = device_pool_.existing_bytes();
+    const std::uint64_t goal = before > bytes ? before - bytes : 0;
+    device_pool_.set_limit(goal);
+    const std::uint64_t deadline = now_ns() + kRoomWaitNs;
+    while (device_pool_.trim(goal), device_pool_.existing_bytes() > goal) {
+        if (reclaim_cached()) continue;
+        if (worker_->lost() || worker_->gave_up() || now_ns() > deadline) break;
+        const std::uint32_t seen = worker_->progress();
+        const std::uint64_t missing =
+            std::min(device_pool_.existing_bytes() - goal, kChunkBytes.back());
+        worker_->want_memory(0, static_cast<std::uint32_t>(missing / kChunkBytes[0]));
+        worker_->wait_progress(seen, 10'000);
+    }
+    return device_pool_.existing_bytes() < before;
+}
+
+void Device::look_at_graph_memory() noexcept {
+    cuuint64_t now = 0;
+    if (!driver_.cuDeviceGetGraphMemAttribute ||
+        driver_.cuDeviceGetGraphMemAttribute(ordinal_, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+                                             &now) != CUDA_SUCCESS)
+        return;
+    const std::uint64_t before = graph_memory_.exchange(now);
+    if (now > before) external_allocated(now - before, MemoryPlace::Device);
+    if (now < before) external_freed(before - now, MemoryPlace::Device);
+}
+
+void Device::keep_room(std::uint64_t driver_bytes) noexcept {
+    Counters::add(counters_.driver_bytes, driver_bytes);
+    update_limit();
+}
+
+}  // namespace libswap

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// Captures and graphs (protocol rule 17). What is captured does not run, so nothing is brought for
+// it; what a graph reaches is read when it is instantiated, and is resident at each of its
+// launches.
+
+#include "runtime/engine_impl.hpp"
+
+namespace libswap {
+
+CUresult Engine::begin_capture(CUstream, RealCall real) noexcept {
+    return guarded([&] {
+        CUcontext context = nullptr;
+        Device* device = impl_->current(&context, false);
+        if (device) device->begin_capture();
+        const CUresult result = real();
+        if (device && result != CUDA_SUCCESS) device->end_capture();
+        return result;
+    });
+}
+
+CUresult Engine::end_capture(CUstream, RealCall real) noexcept {
+    return guarded([&] {
+        CUcontext context = nullptr;
+        Device* device = impl_->current(&context, false);
+        const CUresult result = real();
+        // A capture that failed is over as well; only a call that named none leaves one open.
+        if (device && device->capturing() && result != CUDA_ERROR_ILLEGAL_STATE &&
+            result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && result != CUDA_ERROR_INVALID_VALUE)
+            device->end_capture();
+        return result;
+    });
+}
+
+CUresult Engine::graph_instantiate(CUgraphExec* exec, CUgraph graph, RealCall real) noexcept {
+    return guarded([&] {
+        CUcontext context = nullptr;
+        Device* device = impl_->current(&context, false);
+        const CUresult result = impl_->with_room(device, 0, real);
+        if (result == CUDA_SUCCESS && exec && device) impl_->read_graph(*device, *exec, graph);
+        return result;
+    });
+}
+
+CUresult Engine::graph_update(CUgraphExec exec, CUgraph graph, RealCall real) noexcept {
+    return guarded([&] {
+        CUcontext context = nullptr;
+        Device* device = impl_->current(&context, false);
+        const CUresult result = real();
+        if (result == CUDA_SUCCESS && device) impl_->read_graph(*device, exec, graph);
+        return result;
+    });
+}
+
+void Engine::Impl::read_graph(Device& device, CUgraphExec exec, CUgraph graph) {
+    if (!GraphReader::possible(driver)) return graphs.destroyed(exec);
+    GraphReader reader = device.graph_reader();
+    graphs.instantiated(exec, graph, reader);
+}
+
+CUresult Engine::graph_child_set(CUgraphExec exec, CUgraph child, RealCall real) noexcept {
+    return guarded([&] {
+        CUcontext context = nullptr;
+        Device* device = impl_->current(&context, false);
+        const CUresult result = real();
+        if (result != CUDA_SUCCESS || !device || !GraphReader::possible(impl_->driver))
+            return result;
+        GraphReader reader = device->graph_reader();
+        impl_->graphs.child_changed(exec, child, reader);
+        return result;
+    });
+}
+
+CUresult Engine::graph_node_set(CUgraphExec exec, CUgraphNode node, const CUgraphNodeParams& params,
+                                RealCall real) noexcept {
+    return guarded([&] {
+        CUcontext context = nullptr;
+        Device* device = impl_->current(&context, false);
+        const CUresult result = real();
+        if (result == CUDA_SUCCESS && device)
+            impl_->graphs.node_changed(exec, node, device->graph_reader().any(params));
+        return result;
+    });
+}
+
+CUresult Engine::graph_destroy(CUgraphExec exec, RealCall real) noexcept {
+    return guarded([&] {
+        impl_->graphs.destroyed(exec);
+        return real();
+    });
+}
+
+void Engine::graph_conditional(CUgraphNode node, const CUgraph* bodies,
+                               std::size_t count) noexcept {
+    guarded([&] {
+        impl_->graphs.conditional(node, bodies, count);
+        return CUDA_SUCCESS;
+    });
+}
+
+namespace {
+
+/// What one launch of a graph has to know of it.
+struct GraphRun {
+    std::vector<FunctionInfo*> functions;
+    std::vector<GraphPayload> payloads;
+    bool known = false;
+    bool allocates = false;
+};
+
+void name_graph(Device& device, Operation& op, const GraphExec& exec, GraphRun* run) {
+    run->known = true;
+    op.signature = mix_signature(static_cast<std::uint64_t>(OpKind::Graph), exec.serial);
+    for (const auto& [node, reach] : exec.nodes) {
+        run->known &= reach.known;
+        run->allocates |= reach.allocates;
+        if (reach.function) {
+            run->functions.push_back(reach.function);
+            op.explained &= reach.function->trusted();
+        }
+        run->payloads.insert(run->payloads.end(), reach.payloads.begin(), reach.payloads.end());
+        for (const GraphReach& at : reach.reaches) {
+            if (at.bytes)
+                device.name_range(op, at.address, at.bytes);
+            else
+                device.name_address(op, at.address);
+        }
+    }
+}
+
+}  // namespace
+
+CUresult Engine::graph_launch(CUgraphExec exec, CUstream stream, RealCall real) noexcept {
+    return guarded([&] {
+        CUcontext context = nullptr;
+        Device* device = impl_->current(&context, false);
+        if (!device) return real();
+        // Launched into a capture it becomes part of another graph.
+        if (device->capturing() && device->is_captured(stream)) return real();
+        thread_local GraphRun run;
+        run = {};
+        Operation& op = fresh_operation();
+        op.kind = OpKind::Graph;
+        op.signature = static_cast<std::uint64_t>(OpKind::Graph);
+        (void)impl_->graphs.visit(
+            exec, [&](const GraphExec& known) { name_graph(*device, op, known, &run); });
+        // The payloads are what they are now: whoever changes them later races with the graph.
+        for (const GraphPayload& payload : run.payloads)
+            device->follow_payload(payload.dst, payload.src, payload.bytes);
+        device->name_globals(op);
+        if (!run.known) {
+            op.explained = false;
+            device->name_everything(op);
+        }
+        Counters::add(device->counters().graph_launches);
+        const auto with_room = [&] { return impl_->with_room(device, 0, real); };
+        const CUresult result = device->run(op, context, stream, with_room);
+        if (result != CUDA_SUCCESS) return result;
+        for (FunctionInfo* function : run.functions)
+            function->launches.fetch_add(1, std::memory_order_relaxed);
+        if (run.allocates) device->look_at_graph_memory();
+        return result;
+    });
+}
+
+}  // namespace libswap
