@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "cost/linear_program.hpp"
 
@@ -31,29 +32,62 @@ class Fluid {
         cut_slots();
     }
 
-    std::vector<std::uint64_t> run() {
+    FluidResult run() {
         find_needs();
         make_classes();
+        double parts = 0;
+        double bytes = 0;
+        for (const Class& c : classes_) {
+            parts += c.parts;
+            bytes += c.bytes;
+        }
+        latency_ = bytes > 0 ? latency_share(parts, bytes) : 0;
         LinearProgram lp(kRows * slots_);
         add_slots(lp);
         for (Class& c : classes_) add_class(lp, c);
         const std::vector<double> x = lp.solve();
         if (x.empty()) return {};
-        for (const Class& c : classes_) distribute(c, x[c.column] * kGb);
-        return std::move(away_);
+        FluidResult result;
+        for (const Class& c : classes_) distribute(c, x);
+        result.away = std::move(away_);
+        result.iteration_us = start_[ops_];
+        for (std::size_t s = 0; s < slots_; ++s) {
+            result.iteration_us += x[s * kSlotColumns + Stall] * unit_us();
+            const double early = x[s * kSlotColumns + Early] * kGb;
+            result.early.insert(result.early.end(), first_op_[s + 1] - first_op_[s],
+                                static_cast<std::uint64_t>(std::max(0.0, early)));
+        }
+        return result;
     }
 
   private:
-    enum Row : std::uint32_t { Waiting, Ahead, Memory, Limit, LinkIn, LinkOut, kRows };
+    enum Row : std::uint32_t { Waiting, Ahead, Absent, Early_, LinkIn, LinkOut };
+    static constexpr std::size_t kRows = 4;  // the rows of the link are a group per slot
+    /// Columns of each slot, in this order.
+    enum Column : std::uint32_t {
+        Wait,
+        Early,
+        NotEarly,
+        Fetched,
+        Gone,
+        Short,
+        Out,
+        In,
+        Stall,
+        SlackIn,
+        SlackOut,
+        kSlotColumns
+    };
 
-    /// Gaps, or whole chains of gaps of one content, that are one to the program.
+    /// Contents that are one to the program.
     struct Class {
-        std::vector<std::pair<OpIndex, OpIndex>> spans;  ///< slots of each gap: from, to
         bool clean = false;
+        OpIndex written = 0;                             ///< slot
+        std::vector<std::pair<OpIndex, OpIndex>> spans;  ///< slots of each gap: from, to
         double bytes = 0;
-        double parts = 0;                                              ///< transfers each way
-        std::vector<std::pair<std::uint32_t, std::uint32_t>> members;  ///< first gap, count
-        std::uint32_t column = 0;
+        double parts = 0;                                 ///< transfers each way
+        std::vector<std::vector<std::uint32_t>> members;  ///< the gaps of each content
+        std::vector<std::uint32_t> columns;  ///< of each gap: dirty (if not clean), then clean
     };
 
     std::uint32_t row(Row kind, std::size_t slot) const {
@@ -137,124 +171,208 @@ class Fluid {
         return first_op_[s % count + 1] + s / count * ops_;
     }
 
+    /// Gaps over less than a whole slot are not in the program.
     void make_classes() {
-        std::map<std::pair<bool, std::vector<std::pair<OpIndex, OpIndex>>>, std::size_t> known;
-        const auto add = [&](std::uint32_t first, std::uint32_t count) {
-            std::vector<std::pair<OpIndex, OpIndex>> spans;
-            for (std::uint32_t g = first; g < first + count; ++g) {
-                const std::pair<OpIndex, OpIndex> span{slot(table_.gaps[g].from),
-                                                       slot(table_.gaps[g].to)};
-                if (span.second < span.first + 2) continue;
-                spans.push_back(span);
-            }
-            if (spans.size() != count) return;
-            const bool clean = table_.always_clean[table_.gaps[first].content];
-            const auto [found, fresh] = known.try_emplace({clean, spans}, classes_.size());
-            if (fresh) classes_.push_back({spans, clean, 0, 0, {}, 0});
-            Class& c = classes_[found->second];
-            c.bytes += bytes(first);
-            c.parts += std::ceil(bytes(first) / static_cast<double>(options_.chunk_bytes));
-            c.members.emplace_back(first, count);
-        };
-        for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
-            add(g, 1);
+        std::map<std::tuple<bool, OpIndex, std::vector<std::pair<OpIndex, OpIndex>>>, std::size_t>
+            known;
+        for (std::uint32_t g = 0; g < table_.gaps.size();) {
             const std::uint32_t content = table_.gaps[g].content;
-            if (table_.always_clean[content] || (g > 0 && table_.gaps[g - 1].content == content))
-                continue;
-            std::uint32_t count = 1;
-            while (g + count < table_.gaps.size() && table_.gaps[g + count].content == content) {
-                ++count;
-                add(g, count);
+            const bool clean = table_.always_clean[content];
+            std::vector<std::uint32_t> gaps;
+            for (; g < table_.gaps.size() && table_.gaps[g].content == content; ++g) {
+                if (slot(table_.gaps[g].to) >= slot(table_.gaps[g].from) + 2) gaps.push_back(g);
             }
+            if (!clean) keep_longest(gaps);
+            // The gaps of what is always clean have nothing to do with each other.
+            for (std::size_t i = 0; clean && i < gaps.size(); ++i)
+                add_content(known, {gaps[i]}, true);
+            if (!clean && !gaps.empty()) add_content(known, gaps, false);
         }
     }
 
-    void add_class(LinearProgram& lp, Class& c) {
-        LinearProgram::Terms terms;
-        const double gb_per_us_in = machine_.link.to_device.gbps * 1e3 / kGb;
-        const double gb_per_us_out = machine_.link.to_host.gbps * 1e3 / kGb;
-        const double setup_us = machine_.link.to_device.setup_us();
-        // Latency as bytes more to move.
-        const double in = 1 + setup_us * gb_per_us_in * c.parts / (c.bytes / kGb);
-        const double out = 1 + setup_us * gb_per_us_out * c.parts / (c.bytes / kGb);
-        double traffic = 0;
-        for (std::size_t i = 0; i < c.spans.size(); ++i) {
-            const auto [from, to] = c.spans[i];
-            if (!c.clean && i == 0) {
-                terms.emplace_back(row(Waiting, from), out);
-                traffic += 1;
-            }
-            terms.emplace_back(row(Ahead, to), -in);
-            traffic += 1;
-            for (OpIndex s = from + 1; s < to; ++s) terms.emplace_back(row(Memory, s), -1.0);
-            for (OpIndex s = from; s < to; ++s) terms.emplace_back(row(Limit, s), -1.0);
+    void keep_longest(std::vector<std::uint32_t>& gaps) const {
+        constexpr std::size_t kMostGaps = 12;
+        if (gaps.size() <= kMostGaps) return;
+        const auto length = [&](std::uint32_t g) {
+            return table_.gaps[g].to - table_.gaps[g].from;
+        };
+        std::stable_sort(gaps.begin(), gaps.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return length(a) > length(b); });
+        gaps.resize(kMostGaps);
+        std::sort(gaps.begin(), gaps.end());
+    }
+
+    template <typename Known>
+    void add_content(Known& known, std::vector<std::uint32_t> gaps, bool clean) {
+        std::vector<std::pair<OpIndex, OpIndex>> spans;
+        for (const std::uint32_t g : gaps) {
+            spans.emplace_back(slot(table_.gaps[g].from), slot(table_.gaps[g].to));
         }
-        const double short_gap = 1e-3 / static_cast<double>(c.spans[0].second - c.spans[0].first);
-        c.column = lp.add_column(1e-2 * traffic + short_gap, c.bytes / kGb, terms);
+        const OpIndex written = clean ? 0 : slot(table_.written[table_.gaps[gaps[0]].content]);
+        const auto [found, fresh] = known.try_emplace({clean, written, spans}, classes_.size());
+        if (fresh) {
+            classes_.emplace_back();
+            classes_.back().clean = clean;
+            classes_.back().written = written;
+            classes_.back().spans = spans;
+        }
+        Class& c = classes_[found->second];
+        c.bytes += bytes(gaps[0]);
+        c.parts += std::ceil(bytes(gaps[0]) / static_cast<double>(options_.chunk_bytes));
+        c.members.push_back(std::move(gaps));
+    }
+
+    /// Does a stretch of slots, counted on past the end, hold slot 0 of any iteration?
+    bool holds_start(OpIndex first, OpIndex end) const {
+        const auto count = static_cast<OpIndex>(slots_);
+        return first < end && (first % count == 0 || first / count != (end - 1) / count);
+    }
+
+    void add_class(LinearProgram& lp, Class& c) {
+        const std::size_t count = c.spans.size();
+        const bool grouped = !c.clean && count > 1;
+        const double gb = c.bytes / kGb;
+        // What small transfers lose to latency beyond the average is a cost; the average is in the
+        // link's rate.
+        const double latency = 0.5 * std::max(0.0, latency_share(c.parts, c.bytes) - latency_);
+        const LinearProgram::Row first = grouped ? lp.add_group(count) : 0;
+        if (grouped) {
+            lp.set_right(first, gb);
+            for (std::uint32_t i = 0; i < count; ++i) {
+                lp.add_column(0, LinearProgram::kUnlimited, {{first + i, 1}});
+            }
+        }
+        for (std::uint32_t i = 0; i < count; ++i) {
+            const auto [from, to] = c.spans[i];
+            const double cost = latency + 1e-3 + 1e-3 / static_cast<double>(to - from);
+            LinearProgram::Terms terms;
+            terms.emplace_back(row(Ahead, to), -1);
+            if (row(Absent, from + 1) != row(Absent, 0))
+                terms.emplace_back(row(Absent, from + 1), 1);
+            if (holds_start(from + 1, to)) terms.emplace_back(row(Absent, 0), 1);
+            LinearProgram::Terms dirty = terms;
+            if (!c.clean) {
+                dirty.emplace_back(row(Waiting, from), 1);
+                add_window(dirty, c.written, from);
+                for (std::uint32_t later = i + 1; grouped && later < count; ++later) {
+                    dirty.emplace_back(first + later, -1);
+                }
+                if (grouped) dirty.emplace_back(first, 1);
+                c.columns.push_back(lp.add_column(2 * cost, gb, dirty));
+            }
+            if (!c.clean && i == 0) continue;
+            if (grouped) terms.emplace_back(first + i, 1);
+            c.columns.push_back(lp.add_column(cost, gb, terms));
+        }
+    }
+
+    /// A dirty amount can be copied in advance from its write to the slot before the gap.
+    void add_window(LinearProgram::Terms& terms, OpIndex written, OpIndex from) const {
+        const auto count = static_cast<OpIndex>(slots_);
+        while (from < written) from += count;
+        if (from - written >= count) from -= count;
+        if (from == written) return;
+        if (row(Early_, written) != row(Early_, 0)) terms.emplace_back(row(Early_, written), -1);
+        if (row(Early_, from) != row(Early_, 0)) terms.emplace_back(row(Early_, from), 1);
+        if (holds_start(written, from)) terms.emplace_back(row(Early_, 0), -1);
+    }
+
+    /// Latency of so many transfers over the time that their bytes take.
+    double latency_share(double parts, double bytes) const {
+        return machine_.link.to_device.setup_us() * parts / (unit_us() * bytes / kGb);
+    }
+
+    double unit_us() const { return kGb / (machine_.link.to_device.gbps * 1e3); }
+
+    /// Memory of a slot that has to be away.
+    double least_absent(std::size_t s) const {
+        return std::max(0.0, need_[s] - static_cast<double>(options_.budget_bytes)) / kGb;
     }
 
     /// The variables of each slot, and its rows' right sides.
     void add_slots(LinearProgram& lp) const {
-        const double unit_us = kGb / (machine_.link.to_device.gbps * 1e3);
-        const double in_alone = 1;
-        const double out_alone = machine_.link.to_host.gbps / machine_.link.to_device.gbps;
-        const double in_both = machine_.link.to_device_duplex_gbps / machine_.link.to_device.gbps;
-        const double out_both = machine_.link.to_host_duplex_gbps / machine_.link.to_device.gbps;
+        const LogGp& to_device = machine_.link.to_device;
+        const double out_alone = machine_.link.to_host.gbps / to_device.gbps;
+        const double in_both = machine_.link.to_device_duplex_gbps / to_device.gbps;
+        const double out_both = machine_.link.to_host_duplex_gbps / to_device.gbps;
+        const double in_over_out = (1 - in_both) / out_both;
+        const double out_over_in = (1 - out_both / out_alone) / in_both;
         const double none = LinearProgram::kUnlimited;
         for (std::size_t s = 0; s < slots_; ++s) {
-            const double compute = (start_[first_op_[s + 1]] - start_[first_op_[s]]) / unit_us;
-            const double room = (static_cast<double>(options_.budget_bytes) - need_[s]) / kGb;
-            lp.set_right(row(Memory, s), room);
-            lp.set_right(row(LinkIn, s), compute);
-            lp.set_right(row(LinkOut, s), compute);
-            // waiting[s-1] + evicted - out - waiting[s] = 0, ahead[s-1] + in - needed - ahead[s] =
-            // 0
-            lp.add_column(1e-4, none,
-                          {{row(Waiting, s), -1},
-                           {row(Waiting, s + 1), 1},
-                           {row(Memory, s + 1), 1},
-                           {row(Limit, s), 1}});
-            lp.add_column(1e-4, none,
-                          {{row(Ahead, s), -1},
-                           {row(Ahead, s + 1), 1},
-                           {row(Memory, s), 1},
-                           {row(Limit, s), 1}});
-            const double in_over_out = (1 - in_both / in_alone) / out_both;
-            const double out_over_in = (1 - out_both / out_alone) / in_both;
+            const bool last = s + 1 == slots_;
+            const double compute = (start_[first_op_[s + 1]] - start_[first_op_[s]]) / unit_us();
+            const double slower = 1 + latency_;
+            const LinearProgram::Row link_in = lp.add_group(2);
+            const LinearProgram::Row link_out = link_in + 1;
+            lp.set_right(link_in, compute);
+            lp.set_right(link_out, compute);
+            lp.set_right(row(Absent, s), least_absent(s) - (s == 0 ? 0 : least_absent(s - 1)));
+            // Memory is in differences from slot to slot, but for slot 0, which has all of it.
+            LinearProgram::Terms wait{{row(Waiting, s), -1}, {row(Waiting, s + 1), 1}};
+            if (!last) wait.emplace_back(row(Absent, s + 1), -1);
+            if (last) wait.emplace_back(row(Absent, 0), -1);
+            if (s + 2 < slots_) wait.emplace_back(row(Absent, s + 2), 1);
+            if (last && slots_ > 1) wait.emplace_back(row(Absent, 1), 1);
+            lp.add_column(1e-4, none, wait);
+            LinearProgram::Terms early{
+                {row(Waiting, s), 1}, {row(Waiting, s + 1), -1}, {row(Early_, s), 1}};
+            if (!last) early.emplace_back(row(Early_, s + 1), -1);
+            lp.add_column(1e-4, none, early);
+            LinearProgram::Terms not_early{{row(Early_, s), 1}};
+            if (!last) not_early.emplace_back(row(Early_, s + 1), -1);
+            lp.add_column(0, none, not_early);
+            LinearProgram::Terms ahead{{row(Ahead, s), -1}, {row(Ahead, s + 1), 1}};
+            if (s == 0) ahead.emplace_back(row(Absent, 0), -1);
+            lp.add_column(1e-4, none, ahead);
+            for (const double sign : {-1.0, 1.0}) {  // absent beyond need, and short of it
+                LinearProgram::Terms absent{{row(Absent, s), sign}};
+                if (!last) absent.emplace_back(row(Absent, s + 1), -sign);
+                lp.add_column(sign > 0 ? kOverBudget : 0, none, absent);
+            }
             lp.add_column(0, none,
                           {{row(Waiting, s), -1},
-                           {row(LinkIn, s), in_over_out},
-                           {row(LinkOut, s), 1 / out_alone}});
-            lp.add_column(0, none,
-                          {{row(Ahead, s), 1},
-                           {row(LinkIn, s), 1 / in_alone},
-                           {row(LinkOut, s), out_over_in}});
-            lp.add_column(1, none, {{row(LinkIn, s), -1}, {row(LinkOut, s), -1}});  // stall
-            lp.add_column(kOverBudget, none,
-                          {{row(Memory, s), -1}});  // over budget: left to the repair
-            for (const Row kind : {Memory, Limit, LinkIn, LinkOut})
-                lp.add_column(0, none, {{row(kind, s), 1}});
+                           {link_in, slower * in_over_out},
+                           {link_out, slower / out_alone}});
+            LinearProgram::Terms in{
+                {row(Ahead, s), 1}, {link_in, slower}, {link_out, slower * out_over_in}};
+            if (s > 0) in.emplace_back(row(Absent, s), -1);
+            lp.add_column(0, none, in);
+            lp.add_column(1, none, {{link_in, -1}, {link_out, -1}});
+            lp.add_column(0, none, {{link_in, 1}});
+            lp.add_column(0, none, {{link_out, 1}});
         }
     }
 
     /// Whole gaps first, longest first: parts cost latency.
-    void distribute(const Class& c, double amount) {
+    void distribute(const Class& c, const std::vector<double>& x) {
+        std::vector<double> dirty(c.spans.size());
+        std::vector<double> clean(c.spans.size());
+        std::size_t next = 0;
+        for (std::size_t i = 0; i < c.spans.size(); ++i) {
+            if (!c.clean) dirty[i] = x[c.columns[next++]] * kGb;
+            if (c.clean || i > 0) clean[i] = x[c.columns[next++]] * kGb;
+        }
         auto members = c.members;
         std::stable_sort(members.begin(), members.end(), [&](const auto& a, const auto& b) {
             const auto length = [&](std::uint32_t g) {
                 return table_.gaps[g].to - table_.gaps[g].from;
             };
-            return length(a.first) > length(b.first);
+            return length(a[0]) > length(b[0]);
         });
-        for (const auto& [first, count] : members) {
-            const double want = std::min(amount, bytes(first));
-            if (want < 0.02 * bytes(first)) continue;
-            amount -= want;
-            for (std::uint32_t g = first; g < first + count; ++g) {
-                const std::uint64_t whole = tensors_[table_.gaps[g].tensor].bytes;
-                away_[g] = std::min(whole, away_[g] + static_cast<std::uint64_t>(want));
-                if (static_cast<double>(away_[g]) > 0.95 * static_cast<double>(whole))
-                    away_[g] = whole;
+        // Every content takes the same share of what is left, so that chains of gaps stay whole.
+        for (const auto& gaps : members) {
+            const double whole = bytes(gaps[0]);
+            double on_host = c.clean ? whole : 0;
+            for (std::size_t i = 0; i < gaps.size(); ++i) {
+                const double d = std::min(dirty[i], std::max(0.0, whole - on_host));
+                const double f = std::min(clean[i], on_host);
+                dirty[i] -= d;
+                clean[i] -= f;
+                double amount = d + f;
+                on_host += c.clean ? 0 : d;
+                if (amount < 0.02 * whole) continue;
+                if (amount > 0.95 * whole) amount = whole;
+                away_[gaps[i]] = static_cast<std::uint64_t>(amount);
             }
         }
     }
@@ -270,14 +388,14 @@ class Fluid {
     std::vector<OpIndex> first_op_;  ///< of each slot, and the count of operations
     std::size_t slots_ = 0;
     std::vector<double> need_;
+    double latency_ = 0;  ///< of the average transfer, as a share of its time
     std::vector<Class> classes_;
 };
 
 }  // namespace
 
-std::vector<std::uint64_t> fluid_amounts(const Workload& workload, const Machine& machine,
-                                         const GapTable& table, std::span<const double> op_start_us,
-                                         const FluidOptions& options) {
+FluidResult solve_fluid(const Workload& workload, const Machine& machine, const GapTable& table,
+                        std::span<const double> op_start_us, const FluidOptions& options) {
     if (table.gaps.empty() || op_start_us.back() <= 0) return {};
     return Fluid(workload, machine, table, op_start_us, options).run();
 }

@@ -2,16 +2,22 @@
 // SPDX-FileCopyrightText: The libswap authors
 //
 // What should leave, as a fluid: which tensor an amount belongs to is forgotten, but for the slots
-// of the iteration that its gap begins and ends in. Per slot s, in bytes:
+// of the iteration in which its content is written and its gaps begin and end. A gap's amount
+// leaves dirty (d: it has to be copied) or clean (c: an earlier gap's copy is still good), with
 //
-//   waiting[s] = waiting[s-1] + evicted dirty in s - out[s]         for the link to the host
-//   ahead[s]   = ahead[s-1] + in[s] - needed in s                   fetched before its use
-//   need[s] - away over all of s + waiting[s-1] + ahead[s] <= budget
-//   waiting[s] + ahead[s] <= what left by s and is needed after s
-//   time of (in[s], out[s]) on the link <= compute[s] + stall[s]
+//   c of gap i <= sum of d of the gaps before it,   sum of all d <= bytes          per content
 //
-// all of it going round the iteration, and the sum of the stalls is least. The link's time with
-// both rates (alone, both ways) is the greater of two linear forms, so it is exact.
+// and per slot s, going round the iteration:
+//
+//   waiting[s] - early[s] = waiting[s-1] - early[s-1] + d begun in s - out[s]      link out
+//   ahead[s]  = ahead[s-1] + in[s] - needed in s                                   link in
+//   absent[s] = absent[s-1] + (c + d) begun in s-1 - (waiting[s-1] - waiting[s-2]) - in[s]
+//   absent[s] >= need[s] - budget                                                  memory
+//   early[s]  <= d of contents written by s whose gaps begin after s               copies in
+//   advance time of (in[s], out[s]) on the link <= compute[s] + stall[s]
+//
+// The sum of the stalls is least. The link's time with both rates (alone, both ways) is the
+// greater of two linear forms, so it is exact.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +38,16 @@ struct FluidOptions {
     std::uint64_t chunk_bytes = std::uint64_t{16} << 20;  ///< that pays the link's latency once
 };
 
-/// Bytes to leave, per gap; empty where the program has no solution. They relieve the slots, not
-/// each operation: select_gaps adds what is missing.
-std::vector<std::uint64_t> fluid_amounts(const Workload& workload, const Machine& machine,
-                                         const GapTable& table, std::span<const double> op_start_us,
-                                         const FluidOptions& options);
+struct FluidResult {
+    /// Bytes to leave, per gap; empty where the program has no solution. They relieve the slots,
+    /// not each operation: select_gaps adds what is missing.
+    std::vector<std::uint64_t> away;
+    /// Bytes copied in advance and still here, while each operation runs.
+    std::vector<std::uint64_t> early;
+    double iteration_us = 0;  ///< by the program
+};
+
+FluidResult solve_fluid(const Workload& workload, const Machine& machine, const GapTable& table,
+                        std::span<const double> op_start_us, const FluidOptions& options);
 
 }  // namespace libswap::cost

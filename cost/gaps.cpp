@@ -71,15 +71,20 @@ void add_gaps(TensorIndex t, const std::vector<Touch>& touches, OpIndex ops, Gap
     const std::size_t start =
         written == touches.end() ? 0 : static_cast<std::size_t>(written - touches.begin());
     bool fresh = true;
+    OpIndex written_by = touches[start].op;
     for (std::size_t k = 0; k < touches.size(); ++k) {
         const std::size_t i = (start + k) % touches.size();
         const std::size_t j = (i + 1) % touches.size();
-        fresh |= touches[i].write;
+        if (touches[i].write) {
+            fresh = true;
+            written_by = touches[i].op;
+        }
         if (touches[i].freed_before_next) continue;
         const OpIndex to = touches[j].op + (j <= i ? ops : 0);
         if (to <= touches[i].op + 1) continue;
         if (fresh) {
             table.always_clean.push_back(written == touches.end());
+            table.written.push_back(written_by);
             ++table.content_count;
             fresh = false;
         }

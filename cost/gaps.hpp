@@ -26,6 +26,9 @@ struct GapTable {
     std::vector<Gap> gaps;
     /// Per content: the host has it from the start, as nothing in the iteration writes it.
     std::vector<bool> always_clean;
+    /// Per content: the operation that writes it, of the iteration of its first gap or the one
+    /// before. Unused where always_clean.
+    std::vector<OpIndex> written;
     std::uint32_t content_count = 0;
     std::vector<std::uint64_t> live_bytes;  ///< while each operation runs, workspace included
 };

@@ -5,7 +5,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/normal_matrix.hpp"
+
 namespace libswap::cost {
+
+LinearProgram::Row LinearProgram::add_group(std::size_t count) {
+    const auto first = static_cast<Row>(right_.size());
+    right_.resize(right_.size() + count, 0.0);
+    group_end_.push_back(static_cast<std::uint32_t>(right_.size()));
+    return first;
+}
 
 std::uint32_t LinearProgram::add_column(double cost, double limit, const Terms& terms) {
     const std::size_t begin = terms_.size();
@@ -39,17 +48,19 @@ class InteriorPoint {
           z_(n_, 1.0),
           v_(n_, 0.0),
           y_(m_, 0.0),
-          matrix_(m_ * m_) {}
+          weight_(n_),
+          matrix_(lp) {}
 
     std::vector<double> run(double tolerance, int most_steps) {
         if (!begin()) return {};
         for (int step = 0; step < most_steps; ++step) {
             residuals();
             if (gap_ < tolerance && primal_error_ < 1e-6 * (1 + norm(lp_.right_))) return x_;
-            if (!factorise()) return {};
+            if (!factorise()) break;
             advance();
         }
-        return {};
+        // Rounding can end it early; what it has then may still do.
+        return gap_ < 1e-2 && primal_error_ < 1e-3 * (1 + norm(lp_.right_)) ? x_ : Vector();
     }
 
   private:
@@ -127,63 +138,15 @@ class InteriorPoint {
         gap_ = complementarity / (1 + std::abs(primal));
     }
 
-    double theta(std::size_t j) const {
-        return 1 / (z_[j] / x_[j] + (bounded(j) ? v_[j] / w_[j] : 0));
-    }
-
-    /// In four strands, which the processor works on at once.
-    static double dot(const double* a, const double* b, std::size_t count) {
-        double sum[4] = {};
-        std::size_t i = 0;
-        for (; i + 4 <= count; i += 4) {
-            for (std::size_t k = 0; k < 4; ++k) sum[k] += a[i + k] * b[i + k];
-        }
-        for (; i < count; ++i) sum[0] += a[i] * b[i];
-        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    }
-
-    /// Cholesky factor of A * theta * A', dense.
     bool factorise() {
-        std::fill(matrix_.begin(), matrix_.end(), 0.0);
         for (std::size_t j = 0; j < n_; ++j) {
-            const double t = theta(j);
-            const std::size_t begin = j == 0 ? 0 : lp_.ends_[j - 1];
-            for (std::size_t a = begin; a < lp_.ends_[j]; ++a) {
-                const double scaled = t * lp_.terms_[a].value;
-                double* row = matrix_.data() + lp_.terms_[a].row * m_;
-                for (std::size_t b = begin; b < lp_.ends_[j]; ++b) {
-                    row[lp_.terms_[b].row] += scaled * lp_.terms_[b].value;
-                }
-            }
+            weight_[j] = 1 / (z_[j] / x_[j] + (bounded(j) ? v_[j] / w_[j] : 0));
         }
-        for (std::size_t i = 0; i < m_; ++i) {
-            double* row = matrix_.data() + i * m_;
-            row[i] += 1e-12 + 1e-11 * row[i];
-            for (std::size_t k = 0; k <= i; ++k) {
-                const double* other = matrix_.data() + k * m_;
-                const double sum = row[k] - dot(row, other, k);
-                if (k < i) {
-                    row[k] = sum / other[k];
-                } else if (sum > 0) {
-                    row[i] = std::sqrt(sum);
-                } else {
-                    return false;
-                }
-            }
-        }
-        return true;
+        return matrix_.factorise(weight_);
     }
 
     Vector solve_factored(Vector b) const {
-        for (std::size_t i = 0; i < m_; ++i) {
-            const double* row = matrix_.data() + i * m_;
-            for (std::size_t c = 0; c < i; ++c) b[i] -= row[c] * b[c];
-            b[i] /= row[i];
-        }
-        for (std::size_t i = m_; i-- > 0;) {
-            b[i] /= matrix_[i * m_ + i];
-            for (std::size_t c = 0; c < i; ++c) b[c] -= matrix_[i * m_ + c] * b[i];
-        }
+        matrix_.solve(b);
         return b;
     }
 
@@ -198,7 +161,7 @@ class InteriorPoint {
         for (std::size_t j = 0; j < n_; ++j) {
             g[j] = rd_[j] - rxz[j] / x_[j];
             if (bounded(j)) g[j] += rwv[j] / w_[j];  // x + w = limit holds from the start
-            const double scaled = theta(j) * g[j];
+            const double scaled = weight_[j] * g[j];
             each_term(j, [&](std::uint32_t row, double value) { right[row] += value * scaled; });
         }
         d.y = solve_factored(std::move(right));
@@ -207,7 +170,7 @@ class InteriorPoint {
         d.w.assign(n_, 0.0);
         d.v.assign(n_, 0.0);
         for (std::size_t j = 0; j < n_; ++j) {
-            d.x[j] = theta(j) * (column_dot(j, d.y) - g[j]);
+            d.x[j] = weight_[j] * (column_dot(j, d.y) - g[j]);
             d.z[j] = (rxz[j] - z_[j] * d.x[j]) / x_[j];
             if (!bounded(j)) continue;
             d.w[j] = -d.x[j];
@@ -267,7 +230,8 @@ class InteriorPoint {
     std::size_t m_;
     std::size_t n_;
     Vector x_, w_, z_, v_, y_, rp_, rd_;
-    Vector matrix_;
+    Vector weight_;
+    NormalMatrix matrix_;
     double mu_ = 0;
     double gap_ = 0;
     double primal_error_ = 0;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,10 +20,9 @@ namespace libswap::cost {
 namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
-constexpr int kRounds = 2;  // schedule, replay, and again on the time axis of the replay
 constexpr std::size_t kSlots = 48;
-constexpr double kCautions[] = {0.5,
-                                1.0};  // both are tried: which is better depends on the workload
+/// Both are tried: which is better depends on the workload.
+constexpr std::array<double, 2> kCautions{0.5, 1.0};
 
 class Planner {
   public:
@@ -71,33 +71,20 @@ class Planner {
 
     bool try_plans(std::uint64_t min_bytes) {
         const GapTable table = find_gaps(workload_, min_bytes);
-        const GapTable apart = each_by_itself(table);
         const std::uint64_t chunk = std::max(16 * kMib, peak_bytes_ / 500);
-        schedule_ = {request_.budget_bytes, request_.whole_tensors ? kWholeTensor : chunk,
-                     std::max<std::uint64_t>(1, request_.part_bytes)};
+        schedule_.budget_bytes = request_.budget_bytes;
+        schedule_.chunk_bytes = request_.whole_tensors ? kWholeTensor : chunk;
+        schedule_.part_bytes = std::max<std::uint64_t>(1, request_.part_bytes);
         for (const double caution : kCautions) {
-            const FluidOptions options{request_.budget_bytes, kSlots, caution,
-                                       std::max(16 * kMib, peak_bytes_ / 500)};
-            const auto amounts = fluid_amounts(workload_, machine_, table, axis_, options);
-            if (!amounts.empty()) improve(table, amounts);
+            const FluidResult fluid = solve_fluid(workload_, machine_, table, axis_,
+                                                  {request_.budget_bytes, kSlots, caution, chunk});
+            schedule_.early_bytes = fluid.early;
+            if (!fluid.away.empty()) try_selection(table, fluid.away);
             if (good_enough()) return true;
-            if (table.content_count == apart.content_count) continue;
-            const auto simple = fluid_amounts(workload_, machine_, apart, axis_, options);
-            if (simple.empty()) continue;
-            improve(table, simple);
-            improve(apart, simple);
         }
-        improve(table, {});
+        schedule_.early_bytes = {};
+        try_selection(table, {});
         return best_.has_value();
-    }
-
-    /// As if every use wrote. What that overlooks is worth less than what the fluid's rows for
-    /// contents with several gaps lose, where there are many of those.
-    static GapTable each_by_itself(GapTable table) {
-        table.content_count = static_cast<std::uint32_t>(table.gaps.size());
-        for (std::uint32_t i = 0; i < table.content_count; ++i) table.gaps[i].content = i;
-        table.always_clean.assign(table.content_count, false);
-        return table;
     }
 
     /// Within 0.05 % of memory without limit.
@@ -105,34 +92,33 @@ class Planner {
         return best_ && best_->predicted.iteration_us <= axis_.back() * 1.0005;
     }
 
-    /// Selects, schedules and replays, then again on the time axis that came out.
-    void improve(const GapTable& table, std::span<const std::uint64_t> begin_with) {
-        std::vector<double> axis = axis_;
-        for (int round = 0; round < kRounds; ++round) {
-            const auto away =
-                select_gaps(workload_, machine_, table, axis,
-                            {request_.budget_bytes, request_.host_limit_bytes,
-                             request_.whole_tensors, schedule_.part_bytes, begin_with});
-            if (!away) {
-                report(away.error());
-                return;
-            }
-            PlanResult result;
-            result.plan = schedule(workload_, machine_, table, *away, axis, schedule_);
-            auto replayed = replay(workload_, machine_, request_.budget_bytes, result.plan,
-                                   {.timeline = true, .max_iterations = 12});
-            if (!replayed) {
-                error_ = PlanError{PlanError::Reason::OperationTooBig, replayed.error().op,
-                                   request_.budget_bytes + replayed.error().short_bytes,
-                                   replayed.error().message};
-                return;
-            }
-            axis = replayed->op_start_us;
-            result.predicted = std::move(*replayed);
-            result.host_bytes = most_absent(table, *away);
-            if (best_ && best_->predicted.iteration_us <= result.predicted.iteration_us) continue;
-            best_ = std::move(result);
+    /// Completes a selection, schedules it and keeps the plan if it is the best so far.
+    void try_selection(const GapTable& table, std::span<const std::uint64_t> begin_with) {
+        SelectionOptions options;
+        options.budget_bytes = request_.budget_bytes;
+        options.host_limit_bytes = request_.host_limit_bytes;
+        options.whole_tensors = request_.whole_tensors;
+        options.part_bytes = schedule_.part_bytes;
+        options.begin_with = begin_with;
+        const auto away = select_gaps(workload_, machine_, table, axis_, options);
+        if (!away) {
+            report(away.error());
+            return;
         }
+        PlanResult result;
+        result.plan = schedule(workload_, machine_, table, *away, schedule_);
+        auto replayed = replay(workload_, machine_, request_.budget_bytes, result.plan,
+                               {.timeline = true, .max_iterations = 12});
+        if (!replayed) {
+            error_ = PlanError{PlanError::Reason::OperationTooBig, replayed.error().op,
+                               request_.budget_bytes + replayed.error().short_bytes,
+                               replayed.error().message};
+            return;
+        }
+        result.predicted = std::move(*replayed);
+        result.host_bytes = most_absent(table, *away);
+        if (best_ && best_->predicted.iteration_us <= result.predicted.iteration_us) return;
+        best_ = std::move(result);
     }
 
     std::uint64_t most_absent(const GapTable& table, const std::vector<std::uint64_t>& away) const {

@@ -33,6 +33,17 @@ class RangeMax {
         return result;
     }
 
+    /// All of them.
+    std::vector<std::int64_t> values() const {
+        std::vector<std::int64_t> result(count_);
+        for (std::size_t i = 0; i < count_; ++i) {
+            std::size_t node = size_ + i;
+            result[i] = max_[node];
+            while (node /= 2) result[i] += add_[node];
+        }
+        return result;
+    }
+
   private:
     template <typename Part>
     void each_part(std::size_t first, std::size_t last, Part part) const {

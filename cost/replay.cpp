@@ -20,7 +20,7 @@ namespace libswap::cost {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr int kMinIterations = 4;  // the first starts cold, and the pipeline has to fill
+constexpr std::size_t kCountedJobs = 32;  // of a queue: what is behind them is far away
 constexpr std::int64_t kGone = -1;
 
 /// Actions by the operation that issues them, in plan order.
@@ -74,7 +74,7 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
 std::uint64_t nanoseconds(double us) { return static_cast<std::uint64_t>(std::llround(us * 1e3)); }
 
 /// Event by event, the same decisions as the referee's replay.
-class Replay {
+class Replay : private ReplayView {
   public:
     Replay(const Workload& workload, const Machine& machine, std::uint64_t budget_bytes,
            const Plan& plan, const ReplayOptions& options)
@@ -147,7 +147,56 @@ class Replay {
             for (const Action* a : at_.at(static_cast<std::size_t>(announced_))) {
                 fetch(a->tensor, a->bytes);
             }
+            if (options_.director != nullptr) ask_director();
         }
+    }
+
+    void ask_director() {
+        directed_.clear();
+        options_.director->before(static_cast<OpIndex>(index_), *this, directed_);
+        for (const Action& a : directed_) {
+            if (a.kind == ActionKind::In) {
+                fetch(a.tensor, a.bytes);
+            } else {
+                evict(a);
+            }
+        }
+    }
+
+    double now_us() const override { return now_; }
+    double fetch_backlog_us() const override {
+        return backlog_us(in_, Direction::ToDevice, out_.job.has_value());
+    }
+    double needed_backlog_us() const override {
+        double sum = 0;
+        double needed = 0;
+        const auto add = [&](TensorIndex t, double us) {
+            sum += us;
+            if (op_needs(t)) needed = sum;
+        };
+        const bool both = out_.job.has_value();
+        if (in_.job) add(in_.job->tensor, in_.eta_us(both));
+        const std::size_t count = std::min(in_.queue.size(), kCountedJobs);
+        for (std::size_t i = 0; i < count; ++i) {
+            const TransferJob& job = in_.queue[i];
+            add(job.tensor, machine_.link.transfer_us(Direction::ToDevice,
+                                                      static_cast<std::uint64_t>(job.bytes), both));
+        }
+        return needed;
+    }
+    double eviction_backlog_us() const override {
+        return backlog_us(out_, Direction::ToHost, in_.job.has_value());
+    }
+    bool is_leaving(TensorIndex tensor) const override { return state_[tensor].leaving != 0; }
+
+    double backlog_us(const CopyEngine& engine, Direction direction, bool other_busy) const {
+        double sum = engine.job ? engine.eta_us(other_busy) : 0;
+        const std::size_t count = std::min(engine.queue.size(), kCountedJobs);
+        for (std::size_t i = 0; i < count; ++i) {
+            sum += machine_.link.transfer_us(
+                direction, static_cast<std::uint64_t>(engine.queue[i].bytes), other_busy);
+        }
+        return sum;
     }
 
     void fetch(TensorIndex t, std::uint64_t want) {
@@ -219,6 +268,10 @@ class Replay {
         }
         take(static_cast<std::int64_t>(work_.op(index_).workspace_bytes));
         starts_[index_] = now_;
+        if (options_.director != nullptr) {
+            options_.director->started(static_cast<OpIndex>(index_), now_,
+                                       static_cast<std::uint64_t>(leaving_));
+        }
         running_ = true;
         left_us_ = work_.op(index_).duration_us;
     }
@@ -269,6 +322,7 @@ class Replay {
     void fire(const Timer& due) {
         if (due.what == Timer::What::Release) {
             free_ += due.arg;
+            leaving_ -= due.arg;
             return;
         }
         auto& queue = due.what == Timer::What::InReady ? in_.queue : out_.queue;
@@ -328,7 +382,11 @@ class Replay {
             unclaimed_ = 0;
         }
         if (s.leaving != 0) {
-            if (out_.job && out_.job->tensor == t && out_.job->live) free_ -= out_.job->bytes;
+            leaving_ -= s.leaving;
+            if (out_.job && out_.job->tensor == t && out_.job->live) {
+                free_ -= out_.job->bytes;
+                leaving_ += out_.job->bytes;
+            }
             drop_jobs(out_, t);
         }
         set_clean(t, 0);
@@ -366,10 +424,12 @@ class Replay {
         }
         if (clean) {
             s.here -= n;
+            leaving_ += n;
             release_after_unmap(n, machine_.reaction_us);
             return;
         }
         s.leaving += n;
+        leaving_ += n;
         queue_out(t, n, false);
     }
 
@@ -431,8 +491,8 @@ class Replay {
         const auto count = static_cast<int>(ends_.size());
         const auto known = seen_.find(state);
         period_ = count - (known == seen_.end() ? count / 2 : known->second);
-        settled_ =
-            (count >= kMinIterations && known != seen_.end()) || count >= options_.max_iterations;
+        settled_ = (count >= options_.min_iterations && known != seen_.end()) ||
+                   count >= options_.max_iterations;
         seen_[state] = count;
     }
 
@@ -494,6 +554,7 @@ class Replay {
     std::vector<TensorState> state_;
     std::int64_t free_;
     std::int64_t budget_;
+    std::int64_t leaving_ = 0;  // evicted, and not yet free
     std::int64_t peak_used_ = 0;
     std::int64_t host_ = 0;
     std::int64_t host_peak_ = 0;
@@ -507,6 +568,7 @@ class Replay {
     bool running_ = false;
     double left_us_ = 0;
     std::vector<TensorIndex> absent_;
+    std::vector<Action> directed_;
     std::vector<double> starts_;
     std::vector<double> timeline_;
     std::vector<End> ends_;

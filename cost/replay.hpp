@@ -34,10 +34,37 @@ struct ReplayResult {
     std::vector<double> op_start_us;
 };
 
+/// What a ReplayDirector sees before an operation starts.
+class ReplayView {
+  public:
+    virtual ~ReplayView() = default;
+    virtual double now_us() const = 0;
+    /// Until the fetches that are queued have arrived, without waits; at least this if many are.
+    virtual double fetch_backlog_us() const = 0;
+    /// Until those of them have arrived that the next operation needs; 0 if there are none.
+    virtual double needed_backlog_us() const = 0;
+    /// Until the copies out that are queued have gone; at least this if many are.
+    virtual double eviction_backlog_us() const = 0;
+    /// Is part of the tensor still on its way out? Its fetch would hold up all behind it.
+    virtual bool is_leaving(TensorIndex tensor) const = 0;
+};
+
+/// Issues actions while a replay runs, beside those of the plan: how schedules are built.
+class ReplayDirector {
+  public:
+    virtual ~ReplayDirector() = default;
+    /// Once op - 1 has ended, before op starts. Appends fetches (at op) and copies (after op - 1).
+    virtual void before(OpIndex op, const ReplayView& view, std::vector<Action>& actions) = 0;
+    /// The operation starts, with `leaving_bytes` of memory evicted but not yet free.
+    virtual void started(OpIndex op, double now_us, std::uint64_t leaving_bytes) = 0;
+};
+
 struct ReplayOptions {
     bool timeline = false;
     int max_iterations =
-        64;  ///< what has not settled by then counts by the mean of the second half
+        64;                  ///< what has not settled by then counts by the mean of the second half
+    int min_iterations = 4;  ///< the first starts cold, and the pipeline has to fill
+    ReplayDirector* director = nullptr;  ///< not owned
 };
 
 /// Replays `plan` on one compute stream, two copy directions, the memory ledger and the remaps

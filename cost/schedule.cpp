@@ -4,69 +4,86 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <queue>
 
 #include "cost/range_max.hpp"
+#include "cost/replay.hpp"
 
 namespace libswap::cost {
 
 namespace {
 
-/// A part of a gap's bytes, which is fetched in one go. Its place is the operation before which it
-/// is issued, counted as in Gap: from < place <= to.
+/// A part of a gap's bytes, which is fetched in one go.
 struct Chunk {
     std::uint32_t gap = 0;
     std::uint64_t bytes = 0;
-    OpIndex place = 0;
-    OpIndex released = 0;  ///< first operation by whose start all of the gap has left
-    double transfer_us = 0;
+    OpIndex place = 0;  ///< operation before which it is issued, as in Gap: from < place <= to
+};
+
+/// A part of a gap's bytes that has to be copied, at its eviction or in advance.
+struct DirtyPart {
+    std::uint32_t gap = 0;
+    std::uint64_t bytes = 0;
+    OpIndex written = 0;         ///< the operation that wrote the content
+    OpIndex copied = kNotEarly;  ///< operation before which it is copied in advance
+
+    static constexpr OpIndex kNotEarly = UINT32_MAX;
 };
 
 /// Urgent fetches take memory first: those needed within this share of an iteration, then more.
-constexpr std::array<double, 5> kHorizons{0.01, 0.05, 0.2, 0.5, 1.0};
+constexpr std::array<double, 5> kHorizons{0, 0.02, 0.1, 0.4, 1.0};
 
-class Scheduler {
+class Scheduler : private ReplayDirector {
   public:
     Scheduler(const Workload& workload, const Machine& machine, const GapTable& table,
-              std::span<const std::uint64_t> away_bytes, std::span<const double> op_start_us,
-              const ScheduleOptions& options)
-        : machine_(machine),
+              std::span<const std::uint64_t> away_bytes, const ScheduleOptions& options)
+        : workload_(workload),
+          machine_(machine),
           table_(table),
           away_(away_bytes),
-          start_(op_start_us),
           options_(options),
           tensors_(workload.tensors()),
           ops_(static_cast<OpIndex>(workload.op_count())),
-          used_(memory_with_fetches_at_use()),
-          load_us_(ops_) {}
+          issued_(memory_with_fetches_at_use()),
+          present_(issued_),
+          leaving_(ops_),
+          period_us_(ops_) {
+        for (OpIndex k = 0; k < ops_; ++k) period_us_[k] = workload.op(k).duration_us;
+        compute_us_ = workload.compute_us();
+        const std::uint64_t chunk =
+            options.chunk_bytes == kWholeTensor ? kTypicalBytes : options.chunk_bytes;
+        lead_us_ = 2.0 * machine.remap.map_us(chunk) +
+                   2.0 * machine.link.transfer_us(Direction::ToDevice, chunk, false);
+    }
 
     Plan run() {
         place_evictions();
         make_chunks();
-        for (const double share : kHorizons) sweep(share * start_[ops_]);
+        if (!chunks_.empty()) {
+            // One round more decides the fetches of gaps that the last one left open at its end.
+            const ReplayOptions options{.max_iterations = options_.rounds + 1,
+                                        .min_iterations = options_.rounds + 1,
+                                        .director = this};
+            (void)replay(workload_, machine_, options_.budget_bytes, plan_, options);
+        }
+        add_copies();
         add_fetches();
         return std::move(plan_);
     }
 
   private:
-    double start(OpIndex op) const {
-        return op < ops_ ? start_[op] : start_[op - ops_] + start_[ops_];
-    }
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+    static constexpr std::uint64_t kTypicalBytes = std::uint64_t{32} << 20;
 
     RangeMax memory_with_fetches_at_use() const {
         std::vector<std::int64_t> change(ops_ + 1);
         for (std::size_t g = 0; g < table_.gaps.size(); ++g) {
             const Gap& gap = table_.gaps[g];
             const auto bytes = static_cast<std::int64_t>(away_[g]);
-            const OpIndex first = gap.from + 1;
-            if (gap.to <= ops_) {
-                change[first] -= bytes;
-                change[gap.to] += bytes;
-            } else {
-                change[first] -= bytes;
-                change[0] -= bytes;
-                change[gap.to - ops_] += bytes;
-            }
+            change[gap.from + 1] -= bytes;
+            if (gap.to > ops_) change[0] -= bytes;
+            change[gap.to <= ops_ ? gap.to : gap.to - ops_] += bytes;
         }
         std::vector<std::int64_t> used(ops_);
         std::int64_t sum = 0;
@@ -85,190 +102,295 @@ class Scheduler {
         return left < chunk + chunk / 2 ? left : chunk;
     }
 
-    void add(ActionKind kind, const Gap& gap, OpIndex op, std::uint64_t bytes) {
+    Action action(ActionKind kind, const Gap& gap, OpIndex op, std::uint64_t bytes) const {
         const bool whole = bytes == tensors_[gap.tensor].bytes;
-        plan_.actions.push_back({kind, gap.tensor, op % ops_, whole ? kWholeTensor : bytes});
+        return {kind, gap.tensor, op % ops_, whole ? kWholeTensor : bytes};
     }
 
     /// Evictions go at once, first in, first out. What the host has already goes without a copy.
     void place_evictions() {
-        find_clean_parts();
-        std::vector<std::uint32_t> order(table_.gaps.size());
-        for (std::uint32_t g = 0; g < order.size(); ++g) order[g] = g;
-        std::erase_if(order, [&](std::uint32_t g) { return away_[g] == 0; });
-        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return table_.gaps[a].from < table_.gaps[b].from;
-        });
-        left_us_.assign(table_.gaps.size(), 0);
-        double link_free_us = 0;
-        // Twice, as the first round does not know what the end of an iteration leaves to the next.
-        for (int round = 0; round < 2; ++round) {
-            for (const std::uint32_t g : order) {
-                const double ready_us = start(table_.gaps[g].from + 1) + machine_.reaction_us;
-                left_us_[g] = ready_us;
-                evict(g, round == 1, link_free_us);
-            }
-            link_free_us = std::max(0.0, link_free_us - start_[ops_]);
-        }
-    }
-
-    void evict(std::uint32_t g, bool write, double& link_free_us) {
-        const Gap& gap = table_.gaps[g];
-        const std::uint64_t clean = std::min(clean_[g], away_[g]);
-        if (write && clean > 0) add(ActionKind::Out, gap, gap.from, clean);
-        for (std::uint64_t left = away_[g] - clean; left > 0;) {
-            const std::uint64_t bytes = chunk_bytes(left);
-            left -= bytes;
-            if (write) add(ActionKind::Out, gap, gap.from, bytes);
-            link_free_us = std::max(link_free_us, left_us_[g]) +
-                           machine_.link.transfer_us(Direction::ToHost, bytes, true);
-        }
-        if (away_[g] > clean) left_us_[g] = link_free_us;
-    }
-
-    void find_clean_parts() {
-        clean_.assign(table_.gaps.size(), 0);
         std::uint64_t on_host = 0;
-        for (std::size_t g = 0; g < table_.gaps.size(); ++g) {
-            const bool first = g == 0 || table_.gaps[g].content != table_.gaps[g - 1].content;
-            if (first) {
-                on_host = table_.always_clean[table_.gaps[g].content]
-                              ? tensors_[table_.gaps[g].tensor].bytes
-                              : 0;
+        for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
+            const Gap& gap = table_.gaps[g];
+            if (g == 0 || gap.content != table_.gaps[g - 1].content) {
+                on_host = table_.always_clean[gap.content] ? tensors_[gap.tensor].bytes : 0;
             }
-            clean_[g] = on_host;
+            const std::uint64_t clean = std::min(on_host, away_[g]);
             on_host = std::max(on_host, away_[g]);
+            if (clean > 0) plan_.actions.push_back(action(ActionKind::Out, gap, gap.from, clean));
+            for (std::uint64_t left = away_[g] - clean; left > 0;) {
+                const std::uint64_t bytes = chunk_bytes(left);
+                left -= bytes;
+                plan_.actions.push_back(action(ActionKind::Out, gap, gap.from, bytes));
+                dirty_.push_back({g, bytes, table_.written[gap.content] % ops_});
+            }
         }
+        std::stable_sort(dirty_.begin(), dirty_.end(), [&](const DirtyPart& a, const DirtyPart& b) {
+            return table_.gaps[a.gap].from < table_.gaps[b.gap].from;
+        });
+        first_dirty_.assign(ops_ + 1, 0);
+        for (const DirtyPart& part : dirty_) ++first_dirty_[table_.gaps[part.gap].from + 1];
+        for (OpIndex k = 0; k < ops_; ++k) first_dirty_[k + 1] += first_dirty_[k];
+        written_.resize(ops_);
+        for (std::uint32_t i = 0; i < dirty_.size(); ++i) written_[dirty_[i].written].push_back(i);
+        std::stable_sort(plan_.actions.begin(), plan_.actions.end(),
+                         [](const Action& a, const Action& b) { return a.op < b.op; });
     }
 
     void make_chunks() {
+        first_chunk_.assign(table_.gaps.size() + 1, 0);
+        needed_.resize(ops_);
+        begun_.resize(ops_);
+        placed_.resize(ops_);
         for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
             const Gap& gap = table_.gaps[g];
-            const OpIndex released = first_op_after(left_us_[g], gap);
+            if (away_[g] > 0) begun_[(gap.from + 1) % ops_].push_back(g);
             for (std::uint64_t left = away_[g]; left > 0;) {
                 const std::uint64_t bytes = chunk_bytes(left);
                 left -= bytes;
-                const double us = machine_.link.transfer_us(Direction::ToDevice, bytes, true);
-                load_us_[gap.to % ops_] += us;
-                chunks_.push_back({g, bytes, gap.to, released, us});
+                needed_[gap.to % ops_].push_back(static_cast<std::uint32_t>(chunks_.size()));
+                chunks_.push_back({g, bytes, gap.to});
             }
+            first_chunk_[g + 1] = static_cast<std::uint32_t>(chunks_.size());
         }
     }
 
-    OpIndex first_op_after(double us, const Gap& gap) const {
-        OpIndex lo = gap.from + 1;
-        OpIndex hi = gap.to;
-        while (lo < hi) {
-            const OpIndex mid = (lo + hi) / 2;
-            if (start(mid) < us) {
-                lo = mid + 1;
-            } else {
-                hi = mid;
-            }
-        }
-        return lo;
-    }
+    // -- while the replay runs: positions count on from one iteration to the next --
 
     struct Waiting {
-        OpIndex deadline;  ///< place of the chunk, counted from this iteration's start
-        std::uint32_t chunk;
-        OpIndex offset;
+        std::uint64_t deadline;  ///< position of its use
+        std::uint32_t chunk;     ///< or part to copy
         bool operator>(const Waiting& o) const {
             return deadline != o.deadline ? deadline > o.deadline : chunk > o.chunk;
         }
     };
 
-    void sweep(double horizon_us) {
-        std::vector<std::vector<Waiting>> released(ops_);
-        for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
+    void before(OpIndex op, const ReplayView& view, std::vector<Action>& actions) override {
+        if (op == 0) begin_round();
+        position_ = static_cast<std::uint64_t>(round_) * ops_ + op;
+        if (!closing()) {
+            for (const std::uint32_t g : begun_[op]) take_back(g);
+        }
+        release_departed(view);
+        for (const std::uint32_t c : placed_[op]) fetch(c, op, actions);
+        for (const std::uint32_t c : needed_[op]) {
             const Chunk& chunk = chunks_[c];
-            if (chunk.released < ops_ && chunk.released < chunk.place) {
-                released[chunk.released].push_back({chunk.place, c, 0});
-            }
-            const OpIndex from = std::max(chunk.released, ops_) - ops_;
-            if (chunk.place > ops_ + from) {
-                released[from].push_back({chunk.place - ops_, c, ops_});
-            }
+            const bool open = !closing() || table_.gaps[chunk.gap].to >= ops_;
+            if (open && chunk.place == table_.gaps[chunk.gap].to) fetch(c, op, actions);
         }
-        std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
-        for (OpIndex k = 0; k < ops_; ++k) {
-            for (const Waiting& w : released[k]) waiting.push(w);
-            link_free_us_ = std::max(link_free_us_, start_[k]) + load_us_[k];
-            while (link_free_us_ < start_[k + 1] && pull(waiting, k, horizon_us)) {
-            }
+        const std::size_t fetches = actions.size();
+        copy_in_advance(op, view, actions);
+        double backlog_us = view.fetch_backlog_us();
+        for (std::size_t i = 0; i < fetches; ++i) backlog_us += transfer_us(actions[i]);
+        const double wait_us = fetches > 0 ? backlog_us : view.needed_backlog_us();
+        const double wanted_us = std::max(period_us_[op], wait_us + workload_.op(op).duration_us);
+        while (backlog_us < wanted_us + lead_us_) {
+            const std::uint32_t c = pull(op);
+            if (c == kNone) break;
+            fetch(c, op, actions);
+            backlog_us += transfer_us(actions.back());
         }
-        link_free_us_ = std::max(0.0, link_free_us_ - start_[ops_]);
     }
 
-    /// Moves the waiting chunk that is needed first to operation k, if there is one and memory has
-    /// room for it from there to where it is now.
-    template <typename Queue>
-    bool pull(Queue& waiting, OpIndex k, double horizon_us) {
-        while (!waiting.empty()) {
-            const Waiting w = waiting.top();
-            Chunk& chunk = chunks_[w.chunk];
-            if (w.deadline <= k || chunk.place != w.deadline + w.offset) {
-                waiting.pop();
+    /// Keeps the link to the host busy with what will leave soonest, up to what is to be early.
+    void copy_in_advance(OpIndex op, const ReplayView& view, std::vector<Action>& actions) {
+        const OpIndex last = op == 0 ? ops_ - 1 : op - 1;
+        for (std::uint32_t i = first_dirty_[last]; i < first_dirty_[last + 1]; ++i) {
+            if (dirty_[i].copied != DirtyPart::kNotEarly) early_ -= dirty_[i].bytes;
+        }
+        if (!closing()) take_back_copies(last);
+        if (options_.early_bytes.empty() || dirty_.empty() || round_ == 0) return;
+        double backlog_us = view.eviction_backlog_us();
+        const double wanted_us = std::max(period_us_[op], workload_.op(op).duration_us);
+        while (!uncopied_.empty() && backlog_us < wanted_us && early_ < options_.early_bytes[op]) {
+            const Waiting w = uncopied_.top();
+            uncopied_.pop();
+            DirtyPart& part = dirty_[w.chunk];
+            const double us = machine_.link.transfer_us(Direction::ToHost, part.bytes, true);
+            if (w.deadline <= position_ || us_until(w.deadline) < backlog_us + us) continue;
+            part.copied = op;
+            early_ += part.bytes;
+            backlog_us += us;
+            actions.push_back(action(ActionKind::Copy, table_.gaps[part.gap], last, part.bytes));
+        }
+    }
+
+    /// What an operation has written can be copied until it is evicted.
+    void take_back_copies(OpIndex written) {
+        for (const std::uint32_t i : written_[written]) {
+            dirty_[i].copied = DirtyPart::kNotEarly;
+            const OpIndex window = (table_.gaps[dirty_[i].gap].from + ops_ - written) % ops_;
+            if (window > 0) uncopied_.push({position_ + window, i});
+        }
+    }
+
+    void started(OpIndex op, double now_us, std::uint64_t leaving_bytes) override {
+        const OpIndex last = op == 0 ? ops_ - 1 : op - 1;
+        if (started_us_ >= 0) period_us_[last] = now_us - started_us_;
+        started_us_ = now_us;
+        leaving_[op] = static_cast<std::int64_t>(leaving_bytes);
+    }
+
+    void begin_round() {
+        ++round_;
+        horizon_us_ = compute_us_ * kHorizons[std::min<std::size_t>(
+                                        static_cast<std::size_t>(round_), kHorizons.size() - 1)];
+        if (round_ == 0) return;
+        for (std::uint32_t c = 0; closing() && c < chunks_.size(); ++c) {
+            if (table_.gaps[chunks_[c].gap].to < ops_) placed_[chunks_[c].place].push_back(c);
+        }
+        std::vector<std::int64_t> present = issued_.values();
+        for (OpIndex k = 0; k < ops_; ++k) present[k] += leaving_[k];
+        present_ = RangeMax(present);
+        use_us_.assign(1, 0.0);
+        for (OpIndex k = 0; k < ops_; ++k) use_us_.push_back(use_us_.back() + period_us_[k]);
+    }
+
+    bool closing() const { return round_ >= options_.rounds; }
+
+    /// A gap begins again: its fetches go back to their use, to be decided anew.
+    void take_back(std::uint32_t g) {
+        for (std::uint32_t c = first_chunk_[g]; c < first_chunk_[g + 1]; ++c) {
+            Chunk& chunk = chunks_[c];
+            const OpIndex to = table_.gaps[g].to;
+            occupy(chunk.place, to, -static_cast<std::int64_t>(chunk.bytes));
+            chunk.place = to;
+        }
+        departing_.push_back(g);
+    }
+
+    void occupy(OpIndex from, OpIndex to, std::int64_t bytes) {
+        if (from == to) return;
+        issued_.add(from, to, bytes);
+        present_.add(from, to, bytes);
+    }
+
+    /// Gaps whose parts have all gone out wait for the link in the order of their use.
+    void release_departed(const ReplayView& view) {
+        std::erase_if(departing_, [&](std::uint32_t g) {
+            const Gap& gap = table_.gaps[g];
+            if (view.is_leaving(gap.tensor)) return false;
+            const OpIndex now = static_cast<OpIndex>(position_ % ops_);
+            const std::uint64_t since = (now + ops_ - (gap.from + 1) % ops_) % ops_;
+            const std::uint64_t deadline = position_ - since + (gap.to - gap.from - 1);
+            for (std::uint32_t c = first_chunk_[g]; c < first_chunk_[g + 1]; ++c) {
+                if (deadline > position_) waiting_.push({deadline, c});
+            }
+            return true;
+        });
+    }
+
+    double transfer_us(const Action& a) const {
+        const std::uint64_t bytes = a.bytes == kWholeTensor ? tensors_[a.tensor].bytes : a.bytes;
+        return machine_.link.transfer_us(Direction::ToDevice, bytes, false);
+    }
+
+    void fetch(std::uint32_t c, OpIndex op, std::vector<Action>& actions) const {
+        actions.push_back(
+            action(ActionKind::In, table_.gaps[chunks_[c].gap], op, chunks_[c].bytes));
+    }
+
+    double us_until(std::uint64_t position) const {
+        const auto at = [&](std::uint64_t p) {
+            return use_us_[p % ops_] + use_us_[ops_] * static_cast<double>(p / ops_);
+        };
+        return at(position) - at(position_);
+    }
+
+    /// The waiting chunk that is needed first, if memory has room for it until then.
+    std::uint32_t pull(OpIndex op) {
+        while (!waiting_.empty()) {
+            const Waiting w = waiting_.top();
+            if (w.deadline <= position_) {
+                waiting_.pop();
                 continue;
             }
-            if (start(w.deadline) > start_[k] + horizon_us) return false;
+            Chunk& chunk = chunks_[w.chunk];
+            if (round_ == 0 || us_until(w.deadline) > horizon_us_) return kNone;
             const auto bytes = static_cast<std::int64_t>(chunk.bytes);
-            if (used_.max(k, w.deadline) + bytes > static_cast<std::int64_t>(options_.budget_bytes))
-                return false;
-            waiting.pop();
-            used_.add(k, w.deadline, bytes);
-            load_us_[w.deadline % ops_] -= chunk.transfer_us;
-            load_us_[k] += chunk.transfer_us;
-            chunk.place = k + w.offset;
-            link_free_us_ += chunk.transfer_us;
-            return true;
+            const auto room = static_cast<std::int64_t>(options_.budget_bytes) - bytes;
+            const OpIndex end = op + static_cast<OpIndex>(w.deadline - position_);
+            if (issued_.max(op, end) > room || present_.max(op, end) > room) return kNone;
+            waiting_.pop();
+            chunk.place = table_.gaps[chunk.gap].to - static_cast<OpIndex>(w.deadline - position_);
+            occupy(chunk.place, table_.gaps[chunk.gap].to, bytes);
+            return w.chunk;
         }
-        return false;
+        return kNone;
+    }
+
+    void add_copies() {
+        for (const DirtyPart& part : dirty_) {
+            if (part.copied == DirtyPart::kNotEarly) continue;
+            const OpIndex last = part.copied == 0 ? ops_ - 1 : part.copied - 1;
+            plan_.actions.push_back(
+                action(ActionKind::Copy, table_.gaps[part.gap], last, part.bytes));
+        }
     }
 
     void add_fetches() {
-        std::stable_sort(chunks_.begin(), chunks_.end(), [&](const Chunk& a, const Chunk& b) {
-            const OpIndex pa = a.place % ops_;
-            const OpIndex pb = b.place % ops_;
-            if (pa != pb) return pa < pb;
-            const OpIndex da = table_.gaps[a.gap].to - a.place;
-            const OpIndex db = table_.gaps[b.gap].to - b.place;
-            return da < db;
+        std::vector<std::uint32_t> order(chunks_.size());
+        for (std::uint32_t c = 0; c < order.size(); ++c) order[c] = c;
+        const auto deadline = [&](std::uint32_t c) {
+            return table_.gaps[chunks_[c].gap].to - chunks_[c].place;
+        };
+        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+            const OpIndex pa = chunks_[a].place % ops_;
+            const OpIndex pb = chunks_[b].place % ops_;
+            return pa != pb ? pa < pb : deadline(a) < deadline(b);
         });
-        for (std::size_t c = 0; c < chunks_.size(); ++c) {
-            std::uint64_t bytes = chunks_[c].bytes;
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const Chunk& chunk = chunks_[order[i]];
+            std::uint64_t bytes = chunk.bytes;
             // Fusion: parts of one tensor that are fetched in a row are one fetch.
-            for (; c + 1 < chunks_.size() && chunks_[c + 1].gap == chunks_[c].gap &&
-                   chunks_[c + 1].place == chunks_[c].place;
-                 ++c) {
-                bytes += chunks_[c + 1].bytes;
+            for (; i + 1 < order.size() && chunks_[order[i + 1]].gap == chunk.gap &&
+                   chunks_[order[i + 1]].place == chunk.place;
+                 ++i) {
+                bytes += chunks_[order[i + 1]].bytes;
             }
-            add(ActionKind::In, table_.gaps[chunks_[c].gap], chunks_[c].place, bytes);
+            plan_.actions.push_back(
+                action(ActionKind::In, table_.gaps[chunk.gap], chunk.place, bytes));
         }
     }
 
+    const Workload& workload_;
     const Machine& machine_;
     const GapTable& table_;
     std::span<const std::uint64_t> away_;
-    std::span<const double> start_;
     const ScheduleOptions& options_;
     const std::vector<Tensor>& tensors_;
     OpIndex ops_;
-    RangeMax used_;
-    std::vector<double> load_us_;  ///< link time of the fetches placed at each operation
-    std::vector<std::uint64_t> clean_;
-    std::vector<double> left_us_;
+    RangeMax issued_;   ///< U
+    RangeMax present_;  ///< U and what was still leaving in the round before
+    std::vector<std::int64_t> leaving_;
+    std::vector<double> period_us_;  ///< from each operation's start to that of the next
+    std::vector<double> use_us_;     ///< start of each operation in the round before
+    std::vector<DirtyPart> dirty_;   ///< in the order of their evictions
+    std::vector<std::uint32_t> first_dirty_;
+    std::vector<std::vector<std::uint32_t>> written_;  ///< parts, by the operation that writes them
+    std::uint64_t early_ = 0;                          ///< copied in advance, and not yet evicted
     std::vector<Chunk> chunks_;
-    double link_free_us_ = 0;
+    std::vector<std::uint32_t> first_chunk_;
+    std::vector<std::vector<std::uint32_t>> needed_;  ///< chunks, by the operation of their use
+    std::vector<std::vector<std::uint32_t>> begun_;   ///< gaps, by their first operation
+    std::vector<std::vector<std::uint32_t>> placed_;  ///< chunks that the last round has decided
+    std::vector<std::uint32_t> departing_;
+    std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting_;
+    std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> uncopied_;
+    double compute_us_ = 0;
+    double horizon_us_ = 0;
+    double lead_us_ = 0;  ///< the link's queue holds this much beyond the next operation
+    double started_us_ = -1;
+    int round_ = -1;
+    std::uint64_t position_ = 0;
     Plan plan_;
 };
 
 }  // namespace
 
 Plan schedule(const Workload& workload, const Machine& machine, const GapTable& table,
-              std::span<const std::uint64_t> away_bytes, std::span<const double> op_start_us,
-              const ScheduleOptions& options) {
-    return Scheduler(workload, machine, table, away_bytes, op_start_us, options).run();
+              std::span<const std::uint64_t> away_bytes, const ScheduleOptions& options) {
+    return Scheduler(workload, machine, table, away_bytes, options).run();
 }
 
 }  // namespace libswap::cost

@@ -3,10 +3,17 @@
 #include "cost/selection.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
+
+#include "cost/range_max.hpp"
 
 namespace libswap::cost {
 
 namespace {
+
+/// Over budget is brought down in steps, so that gaps are judged by what is left to relieve.
+constexpr std::array<double, 6> kLevels{0.8, 0.6, 0.4, 0.2, 0.1, 0};
 
 class Selection {
   public:
@@ -20,63 +27,107 @@ class Selection {
           ops_(static_cast<OpIndex>(workload.op_count())),
           away_(table.gaps.size()),
           on_host_(table.content_count),
-          over_(ops_),
-          absent_(ops_),
+          over_(initially_over()),
+          absent_(std::vector<std::int64_t>(ops_, 0)),
           over_time_(ops_ + 1) {
-        for (OpIndex k = 0; k < ops_; ++k) {
-            over_[k] = static_cast<std::int64_t>(table.live_bytes[k]) -
-                       static_cast<std::int64_t>(options.budget_bytes);
-        }
-        for (std::size_t g = 0; g < table.gaps.size(); ++g) {
-            const Gap& gap = table.gaps[g];
+        for (const Gap& gap : table.gaps) {
             if (table.always_clean[gap.content]) on_host_[gap.content] = bytes(gap);
         }
         for (std::size_t g = 0; g < options.begin_with.size(); ++g) begin_with(g);
     }
 
     tl::expected<std::vector<std::uint64_t>, SelectionError> run() {
-        for (;;) {
-            const auto worst = std::max_element(over_.begin(), over_.end());
-            if (*worst <= 0) return std::move(away_);
-            const auto op = static_cast<OpIndex>(worst - over_.begin());
-            sum_over_time();
-            if (!take_best(op)) {
-                return tl::unexpected(
-                    SelectionError{op, static_cast<std::uint64_t>(*worst), host_full_});
-            }
-        }
+        const auto most = static_cast<double>(over_.max(0, ops_));
+        for (const double level : kLevels) relieve(static_cast<std::int64_t>(level * most));
+        if (over_.max(0, ops_) > 0) return tl::unexpected(failure());
+        if (options_.trim) trim();
+        return std::move(away_);
     }
 
   private:
     std::uint64_t bytes(const Gap& gap) const { return tensors_[gap.tensor].bytes; }
 
-    bool covers(const Gap& gap, OpIndex op) const {
-        return (gap.from < op && op < gap.to) || (gap.from < op + ops_ && op + ops_ < gap.to);
+    RangeMax initially_over() const {
+        std::vector<std::int64_t> over(ops_);
+        for (OpIndex k = 0; k < ops_; ++k) {
+            over[k] = static_cast<std::int64_t>(table_.live_bytes[k]) -
+                      static_cast<std::int64_t>(options_.budget_bytes);
+        }
+        return RangeMax(over);
     }
 
-    template <typename Visit>
-    void each_op(const Gap& gap, Visit visit) const {
-        for (OpIndex k = gap.from + 1; k < gap.to; ++k) visit(k < ops_ ? k : k - ops_);
+    SelectionError failure() const {
+        const std::vector<std::int64_t> over = over_.values();
+        const auto worst = std::max_element(over.begin(), over.end());
+        return {static_cast<OpIndex>(worst - over.begin()), static_cast<std::uint64_t>(*worst),
+                host_full_};
+    }
+
+    std::uint64_t whole_parts(std::uint64_t amount) const {
+        const std::uint64_t unit = std::max<std::uint64_t>(1, options_.part_bytes);
+        return (amount + unit - 1) / unit * unit;
     }
 
     void begin_with(std::size_t g) {
         const std::uint64_t whole = bytes(table_.gaps[g]);
         std::uint64_t amount = options_.begin_with[g];
+        if (amount == 0) return;
         if (options_.whole_tensors) {
             amount = amount > whole / 2 ? whole : 0;
         } else {
-            amount = std::min(whole, (amount + options_.part_bytes - 1) / options_.part_bytes *
-                                         options_.part_bytes);
+            amount = std::min(whole, whole_parts(amount));
         }
-        amount = std::min(amount, options_.whole_tensors && host_room(table_.gaps[g]) < whole
-                                      ? 0
-                                      : host_room(table_.gaps[g]));
-        if (amount > 0) apply(g, amount);
+        apply(g, std::min(amount, host_room(table_.gaps[g], amount)));
     }
 
-    void sum_over_time() {
+    /// Takes the gaps that relieve most for their cost, until no operation is over `level` that
+    /// any gap could relieve.
+    void relieve(std::int64_t level) {
+        if (over_.max(0, ops_) <= level) return;
+        sum_over_time(level);
+        std::vector<std::pair<double, std::uint32_t>> order;
+        for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
+            const Gap& gap = table_.gaps[g];
+            if (away_[g] < bytes(gap) && relief_us(gap) >= 0) order.emplace_back(-score(g), g);
+        }
+        std::sort(order.begin(), order.end());
+        for (const auto& [score, g] : order) {
+            const Gap& gap = table_.gaps[g];
+            const std::int64_t most = over_.max(gap.from + 1, gap.to) - level;
+            if (most <= 0) continue;
+            const std::uint64_t left = bytes(gap) - away_[g];
+            const std::uint64_t wanted =
+                options_.whole_tensors
+                    ? left
+                    : std::min(left, whole_parts(static_cast<std::uint64_t>(most)));
+            apply(g, host_room(gap, wanted));
+        }
+    }
+
+    /// Gives back what memory turned out to have room for, what costs most for its relief first.
+    void trim() {
+        std::vector<std::pair<double, std::uint32_t>> order;
+        sum_over_time(INT64_MIN);
+        for (std::uint32_t g = 0; g < away_.size(); ++g) {
+            if (away_[g] > 0) order.emplace_back(score(g), g);
+        }
+        std::sort(order.begin(), order.end());
+        for (const auto& [score, g] : order) {
+            const Gap& gap = table_.gaps[g];
+            const std::int64_t room = -over_.max(gap.from + 1, gap.to);
+            if (room <= 0) continue;
+            const std::uint64_t unit = std::max<std::uint64_t>(1, options_.part_bytes);
+            std::uint64_t amount = std::min(away_[g], static_cast<std::uint64_t>(room));
+            if (amount < away_[g]) amount = options_.whole_tensors ? 0 : amount / unit * unit;
+            away_[g] -= amount;
+            over_.add(gap.from + 1, gap.to, static_cast<std::int64_t>(amount));
+        }
+    }
+
+    void sum_over_time(std::int64_t level) {
+        const std::vector<std::int64_t> over = over_.values();
         for (OpIndex k = 0; k < ops_; ++k) {
-            over_time_[k + 1] = over_time_[k] + (over_[k] > 0 ? start_[k + 1] - start_[k] : 0);
+            over_time_[k + 1] = over_time_[k] + (over[k] > level ? start_[k + 1] - start_[k] : 0);
         }
     }
 
@@ -84,7 +135,7 @@ class Selection {
         return op <= ops_ ? sums[op] : sums[ops_] + sums[op - ops_];
     }
 
-    /// Time over budget that a gap covers, less what its transfers take at its ends.
+    /// Time over the level that a gap covers.
     double relief_us(const Gap& gap) const {
         return time(over_time_, gap.to) - time(over_time_, gap.from + 1);
     }
@@ -109,58 +160,27 @@ class Selection {
         return (relief_us(gap) + 1e-3) * static_cast<double>(whole) / (link_us + 3 * late_us);
     }
 
-    bool take_best(OpIndex op) {
-        double best_score = -1;
-        std::size_t best = 0;
-        for (std::size_t g = 0; g < table_.gaps.size(); ++g) {
-            if (away_[g] == bytes(table_.gaps[g]) || !covers(table_.gaps[g], op)) continue;
-            const double s = score(g);
-            if (s <= best_score || host_room(table_.gaps[g]) < unit(g)) continue;
-            best_score = s;
-            best = g;
-        }
-        if (best_score < 0) return false;
-        take(best);
-        return true;
-    }
-
-    std::uint64_t unit(std::size_t g) const {
-        const std::uint64_t left = bytes(table_.gaps[g]) - away_[g];
-        return options_.whole_tensors ? left : std::min(left, options_.part_bytes);
-    }
-
-    std::uint64_t host_room(const Gap& gap) {
-        if (options_.host_limit_bytes == UINT64_MAX) return UINT64_MAX;
-        std::uint64_t most = 0;
-        each_op(gap, [&](OpIndex k) { most = std::max(most, absent_[k]); });
-        const std::uint64_t room =
-            most >= options_.host_limit_bytes ? 0 : options_.host_limit_bytes - most;
-        host_full_ |= room < bytes(gap);
-        return room;
-    }
-
-    void take(std::size_t g) {
-        const Gap& gap = table_.gaps[g];
-        std::int64_t most = 0;
-        each_op(gap, [&](OpIndex k) { most = std::max(most, over_[k]); });
-        const std::uint64_t left = bytes(gap) - away_[g];
-        std::uint64_t amount = left;
-        if (!options_.whole_tensors) {
-            const std::uint64_t unit = options_.part_bytes;
-            const std::uint64_t want = (static_cast<std::uint64_t>(most) + unit - 1) / unit * unit;
-            amount = std::min({left, want, std::max(unit, host_room(gap) / unit * unit)});
-        }
-        apply(g, amount);
+    /// How much of `wanted` the host still holds.
+    std::uint64_t host_room(const Gap& gap, std::uint64_t wanted) {
+        if (options_.host_limit_bytes >= INT64_MAX || wanted == 0) return wanted;
+        const std::int64_t room = static_cast<std::int64_t>(options_.host_limit_bytes) -
+                                  absent_.max(gap.from + 1, gap.to);
+        if (room >= static_cast<std::int64_t>(wanted)) return wanted;
+        host_full_ = true;
+        if (room <= 0 || options_.whole_tensors) return 0;
+        const std::uint64_t unit = std::max<std::uint64_t>(1, options_.part_bytes);
+        return static_cast<std::uint64_t>(room) / unit * unit;
     }
 
     void apply(std::size_t g, std::uint64_t amount) {
+        if (amount == 0) return;
         const Gap& gap = table_.gaps[g];
         away_[g] += amount;
         on_host_[gap.content] = std::max(on_host_[gap.content], away_[g]);
-        each_op(gap, [&](OpIndex k) {
-            over_[k] -= static_cast<std::int64_t>(amount);
-            absent_[k] += amount;
-        });
+        over_.add(gap.from + 1, gap.to, -static_cast<std::int64_t>(amount));
+        if (options_.host_limit_bytes < INT64_MAX) {
+            absent_.add(gap.from + 1, gap.to, static_cast<std::int64_t>(amount));
+        }
     }
 
     const std::vector<Tensor>& tensors_;
@@ -171,8 +191,8 @@ class Selection {
     OpIndex ops_;
     std::vector<std::uint64_t> away_;
     std::vector<std::uint64_t> on_host_;  ///< per content: what some gap already copies
-    std::vector<std::int64_t> over_;      ///< bytes over budget at each operation
-    std::vector<std::uint64_t> absent_;
+    RangeMax over_;                       ///< bytes over budget at each operation
+    RangeMax absent_;
     std::vector<double> over_time_;  ///< prefix sums of the time over budget
     bool host_full_ = false;
 };

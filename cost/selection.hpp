@@ -21,6 +21,8 @@ struct SelectionOptions {
     std::uint64_t part_bytes = 1;
     /// Amounts to begin with, per gap; empty: none. Whole tensors are made of them where asked for.
     std::span<const std::uint64_t> begin_with;
+    /// Give back what memory turns out to have room for: less to move, less room to fetch ahead.
+    bool trim = false;
 };
 
 /// Where a selection failed: memory of this operation could not be brought under the budget.
