@@ -1,99 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 
+#include "simgpu/cudart/channel.hpp"
 #include "simgpu/cudart/runtime.hpp"
 
 using namespace libswap::simgpu::cudart;
 
 namespace {
 
-struct DriverFormat {
-    CUarray_format format;
-    unsigned channels;
-};
-
-/// A format that both APIs have: 1, 2 or 4 channels of the same width.
-cudaError_t to_driver(const cudaChannelFormatDesc& channel, DriverFormat* result) {
-    result->channels = static_cast<unsigned>((channel.x != 0) + (channel.y != 0) +
-                                             (channel.z != 0) + (channel.w != 0));
-    if (result->channels == 0 || result->channels == 3) {
-        return cudaErrorInvalidChannelDescriptor;
+cudaError_t driver_descriptor(const cudaChannelFormatDesc* channel, cudaExtent extent,
+                              unsigned flags, CUDA_ARRAY3D_DESCRIPTOR* descriptor) {
+    if (channel == nullptr) {
+        return cudaErrorInvalidValue;
     }
-    const bool is_signed = channel.f == cudaChannelFormatKindSigned;
-    if (channel.f == cudaChannelFormatKindFloat) {
-        result->format = channel.x == 16 ? CU_AD_FORMAT_HALF : CU_AD_FORMAT_FLOAT;
-        return channel.x == 16 || channel.x == 32 ? cudaSuccess : cudaErrorInvalidChannelDescriptor;
-    }
-    switch (channel.x) {
-        case 8:
-            result->format = is_signed ? CU_AD_FORMAT_SIGNED_INT8 : CU_AD_FORMAT_UNSIGNED_INT8;
-            return cudaSuccess;
-        case 16:
-            result->format = is_signed ? CU_AD_FORMAT_SIGNED_INT16 : CU_AD_FORMAT_UNSIGNED_INT16;
-            return cudaSuccess;
-        case 32:
-            result->format = is_signed ? CU_AD_FORMAT_SIGNED_INT32 : CU_AD_FORMAT_UNSIGNED_INT32;
-            return cudaSuccess;
-        default:
-            return cudaErrorInvalidChannelDescriptor;
-    }
-}
-
-cudaChannelFormatDesc to_runtime_format(const CUDA_ARRAY3D_DESCRIPTOR& descriptor) {
-    int bits = 32;
-    cudaChannelFormatKind kind = cudaChannelFormatKindFloat;
-    switch (descriptor.Format) {
-        case CU_AD_FORMAT_UNSIGNED_INT8:
-        case CU_AD_FORMAT_SIGNED_INT8:
-            bits = 8;
-            break;
-        case CU_AD_FORMAT_UNSIGNED_INT16:
-        case CU_AD_FORMAT_SIGNED_INT16:
-        case CU_AD_FORMAT_HALF:
-            bits = 16;
-            break;
-        default:
-            break;
-    }
-    switch (descriptor.Format) {
-        case CU_AD_FORMAT_UNSIGNED_INT8:
-        case CU_AD_FORMAT_UNSIGNED_INT16:
-        case CU_AD_FORMAT_UNSIGNED_INT32:
-            kind = cudaChannelFormatKindUnsigned;
-            break;
-        case CU_AD_FORMAT_SIGNED_INT8:
-        case CU_AD_FORMAT_SIGNED_INT16:
-        case CU_AD_FORMAT_SIGNED_INT32:
-            kind = cudaChannelFormatKindSigned;
-            break;
-        default:
-            break;
-    }
-    const unsigned channels = descriptor.NumChannels;
-    return {bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0, channels > 3 ? bits : 0, kind};
+    ArrayFormat format{};
+    const cudaError_t error = driver_format(*channel, &format);
+    *descriptor = {extent.width,  extent.height,   extent.depth,
+                   format.format, format.channels, flags};
+    return error;
 }
 
 cudaError_t create(cudaArray_t* array, const cudaChannelFormatDesc* channel, cudaExtent extent,
                    unsigned flags) {
     return on_context([&] {
-        if (array == nullptr || channel == nullptr) {
-            return cudaErrorInvalidValue;
-        }
-        DriverFormat format{};
-        const cudaError_t error = to_driver(*channel, &format);
-        if (error != cudaSuccess) {
-            return error;
-        }
         CUDA_ARRAY3D_DESCRIPTOR descriptor{};
-        descriptor.Width = extent.width;
-        descriptor.Height = extent.height;
-        descriptor.Depth = extent.depth;
-        descriptor.Format = format.format;
-        descriptor.NumChannels = format.channels;
-        descriptor.Flags = flags;
-        return call(CUDART_DRIVER(cuArray3DCreate, 3020), reinterpret_cast<CUarray*>(array),
-                    &descriptor);
+        const cudaError_t error = driver_descriptor(channel, extent, flags, &descriptor);
+        return error == cudaSuccess ? call(CUDART_DRIVER(cuArray3DCreate, 3020),
+                                           reinterpret_cast<CUarray*>(array), &descriptor)
+                                    : error;
     });
+}
+
+CUmipmappedArray driver_array(cudaMipmappedArray_const_t array) {
+    return reinterpret_cast<CUmipmappedArray>(const_cast<cudaMipmappedArray*>(array));
 }
 
 cudaError_t describe(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTOR* descriptor) {
@@ -131,7 +70,7 @@ cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* channel, cudaArray_const_t
         CUDA_ARRAY3D_DESCRIPTOR descriptor{};
         const cudaError_t error = describe(array, &descriptor);
         if (error == cudaSuccess) {
-            *channel = to_runtime_format(descriptor);
+            *channel = runtime_channel({descriptor.Format, descriptor.NumChannels});
         }
         return error;
     });
@@ -146,7 +85,7 @@ cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* channel, cudaExtent* extent,
             return error;
         }
         if (channel != nullptr) {
-            *channel = to_runtime_format(descriptor);
+            *channel = runtime_channel({descriptor.Format, descriptor.NumChannels});
         }
         if (extent != nullptr) {
             *extent = {descriptor.Width, descriptor.Height, descriptor.Depth};
@@ -155,5 +94,34 @@ cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* channel, cudaExtent* extent,
             *flags = descriptor.Flags;
         }
         return cudaSuccess;
+    });
+}
+
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array,
+                                     const cudaChannelFormatDesc* channel, cudaExtent extent,
+                                     unsigned levels, unsigned flags) {
+    return on_context([&] {
+        CUDA_ARRAY3D_DESCRIPTOR descriptor{};
+        const cudaError_t error = driver_descriptor(channel, extent, flags, &descriptor);
+        return error == cudaSuccess
+                   ? call(CUDART_DRIVER(cuMipmappedArrayCreate, 5000),
+                          reinterpret_cast<CUmipmappedArray*>(array), &descriptor, levels)
+                   : error;
+    });
+}
+
+cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t* level, cudaMipmappedArray_const_t array,
+                                       unsigned number) {
+    return on_context([&] {
+        return call(CUDART_DRIVER(cuMipmappedArrayGetLevel, 5000),
+                    reinterpret_cast<CUarray*>(level), driver_array(array), number);
+    });
+}
+
+cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
+    return on_context([&] {
+        return array == nullptr
+                   ? cudaSuccess
+                   : call(CUDART_DRIVER(cuMipmappedArrayDestroy, 5000), driver_array(array));
     });
 }

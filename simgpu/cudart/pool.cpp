@@ -130,3 +130,63 @@ cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
                     reinterpret_cast<CUmemLocation*>(location));
     });
 }
+
+cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t* pool, cudaMemLocation* location,
+                                     cudaMemAllocationType type) {
+    return on_context([&] {
+        return call(
+            CUDART_DRIVER(cuMemGetDefaultMemPool, 13000), reinterpret_cast<CUmemoryPool*>(pool),
+            reinterpret_cast<CUmemLocation*>(location), static_cast<CUmemAllocationType>(type));
+    });
+}
+
+cudaError_t cudaMemGetMemPool(cudaMemPool_t* pool, cudaMemLocation* location,
+                              cudaMemAllocationType type) {
+    return on_context([&] {
+        return call(CUDART_DRIVER(cuMemGetMemPool, 13000), reinterpret_cast<CUmemoryPool*>(pool),
+                    reinterpret_cast<CUmemLocation*>(location),
+                    static_cast<CUmemAllocationType>(type));
+    });
+}
+
+cudaError_t cudaMemSetMemPool(cudaMemLocation* location, cudaMemAllocationType type,
+                              cudaMemPool_t pool) {
+    return on_context([&] {
+        return call(CUDART_DRIVER(cuMemSetMemPool, 13000),
+                    reinterpret_cast<CUmemLocation*>(location),
+                    static_cast<CUmemAllocationType>(type), driver_pool(pool));
+    });
+}
+
+cudaError_t cudaMemPoolExportToShareableHandle(void* handle, cudaMemPool_t pool,
+                                               cudaMemAllocationHandleType type, unsigned flags) {
+    return on_context([&] {
+        return call(CUDART_DRIVER(cuMemPoolExportToShareableHandle, 11020), handle,
+                    driver_pool(pool), static_cast<CUmemAllocationHandleType>(type), flags);
+    });
+}
+
+cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t* pool, void* handle,
+                                                 cudaMemAllocationHandleType type, unsigned flags) {
+    return on_context([&] {
+        return call(CUDART_DRIVER(cuMemPoolImportFromShareableHandle, 11020),
+                    reinterpret_cast<CUmemoryPool*>(pool), handle,
+                    static_cast<CUmemAllocationHandleType>(type), flags);
+    });
+}
+
+cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData* data, void* pointer) {
+    return on_context([&] {
+        return call(CUDART_DRIVER(cuMemPoolExportPointer, 11020),
+                    reinterpret_cast<CUmemPoolPtrExportData*>(data), device_pointer(pointer));
+    });
+}
+
+cudaError_t cudaMemPoolImportPointer(void** pointer, cudaMemPool_t pool,
+                                     cudaMemPoolPtrExportData* data) {
+    return on_context([&] {
+        return call(CUDART_DRIVER(cuMemPoolImportPointer, 11020),
+                    reinterpret_cast<CUdeviceptr*>(pointer), driver_pool(pool),
+                    reinterpret_cast<CUmemPoolPtrExportData*>(data));
+    });
+}

@@ -5,6 +5,7 @@
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/graph_memory.hpp"
 #include "simgpu/driver/pools.hpp"
+#include "simgpu/driver/range_hints.hpp"
 
 namespace simgpu::driver {
 
@@ -73,6 +74,7 @@ CUresult free_device_memory(CUdeviceptr va) {
         case Allocation::Kind::Managed:
             static_cast<void>(allocation->context->device().synchronize());
             allocations().take(va);
+            range_hints().forget(va, allocation->bytes);
             return machine().host_free(reinterpret_cast<void*>(va));
         case Allocation::Kind::Pool:
             static_cast<void>(allocation->context->device().synchronize());

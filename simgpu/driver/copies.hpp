@@ -26,12 +26,18 @@ CUresult check_memset(const MemsetRequest& request, int device);
 CUresult submit_copy(const CopyRequest& request, Side dst, Side src, CUstream stream,
                      DefaultStream default_stream, Wait wait);
 
-/// Rectangles as the driver's structures describe them; arrays are not built.
-Result<CopyRequest> request_of(const CUDA_MEMCPY2D& copy);
-Result<CopyRequest> request_of(const CUDA_MEMCPY3D& copy);
-Result<CopyRequest> request_of(const CUDA_MEMCPY3D_PEER& copy);
-Result<CopyRequest> request_of(const CUDA_MEMCPY3D_BATCH_OP& copy);
+/// The same for a rectangle as the driver's structure describes it.
+CUresult submit_copy(const CUDA_MEMCPY3D& words, CUstream stream, DefaultStream default_stream,
+                     Wait wait);
 
+/// The other structures as the most general one. A batch's copy may name arrays that do not exist.
+CUDA_MEMCPY3D widen(const CUDA_MEMCPY2D& copy);
+CUDA_MEMCPY3D widen(const CUDA_MEMCPY3D_PEER& copy);
+inline CUDA_MEMCPY3D widen(const CUDA_MEMCPY3D& copy) { return copy; }
+CUresult widen(const CUDA_MEMCPY3D_BATCH_OP& copy, CUDA_MEMCPY3D& out);
+
+/// Addresses and pitches; errors as the driver's for a structure that describes no rectangle.
+Result<CopyRequest> request_of(const CUDA_MEMCPY3D& copy);
 /// The same rectangle in the driver's words; what `Side::Any` is follows from where it lies.
 CUDA_MEMCPY3D describe(const CopyRequest& request, Side dst, Side src);
 Side side_of(CUmemorytype type);

@@ -23,10 +23,7 @@ CUresult copy_rectangle(const Copy* copy, CUstream stream, DefaultStream default
                         Wait wait) {
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    auto request = request_of(*copy);
-    if (!request) return request.error();
-    return submit_copy(*request, side_of(copy->dstMemoryType), side_of(copy->srcMemoryType), stream,
-                       default_stream, wait);
+    return submit_copy(widen(*copy), stream, default_stream, wait);
 }
 
 CUresult check_peers(CUcontext dst, CUcontext src) {
@@ -73,10 +70,10 @@ CUresult copy_batch_3d(std::size_t count, const CUDA_MEMCPY3D_BATCH_OP* operatio
     if (count == 0 || operations == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
     if (stream == nullptr || stream == CU_STREAM_LEGACY) return CUDA_ERROR_INVALID_VALUE;
     for (std::size_t i = 0; i < count; ++i) {
-        auto request = request_of(operations[i]);
-        CUresult status = request ? submit_copy(*request, Side::Any, Side::Any, stream,
-                                                default_stream, Wait::Never)
-                                  : request.error();
+        CUDA_MEMCPY3D words{};
+        CUresult status = widen(operations[i], words);
+        if (status == CUDA_SUCCESS)
+            status = submit_copy(words, stream, default_stream, Wait::Never);
         if (status != CUDA_SUCCESS) {
             if (failed_index != nullptr) *failed_index = i;
             return status;

@@ -150,16 +150,6 @@ CUresult address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr va) {
     return CUDA_SUCCESS;
 }
 
-/// Hints about managed memory: checked, then without effect.
-CUresult managed_hint(CUdeviceptr va, std::size_t bytes) {
-    Context* context = nullptr;
-    SIMGPU_TRY(current_context(context));
-    auto allocation = allocations().containing(va);
-    bool inside = allocation && allocation->kind == Allocation::Kind::Managed && bytes != 0 &&
-                  bytes <= allocation->base + allocation->bytes - va;
-    return inside ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
 }  // namespace
 }  // namespace simgpu::driver
 
@@ -200,13 +190,3 @@ SIMGPU_CALL(cuMemHostGetDevicePointer_v2, (CUdeviceptr * out, void* pointer, uns
             { return driver::host_device_pointer(out, pointer, flags); })
 SIMGPU_CALL(cuMemHostGetFlags, (unsigned* flags, void* pointer),
             { return driver::host_flags(flags, pointer); })
-
-SIMGPU_CALL(cuMemAdvise, (CUdeviceptr va, size_t bytes, CUmem_advise, CUdevice),
-            { return driver::managed_hint(va, bytes); })
-SIMGPU_CALL(cuMemAdvise_v2, (CUdeviceptr va, size_t bytes, CUmem_advise, CUmemLocation),
-            { return driver::managed_hint(va, bytes); })
-SIMGPU_CALL_PTSZ(cuMemPrefetchAsync, (CUdeviceptr va, size_t bytes, CUdevice, CUstream),
-                 { return driver::managed_hint(va, bytes); })
-SIMGPU_CALL_PTSZ(cuMemPrefetchAsync_v2,
-                 (CUdeviceptr va, size_t bytes, CUmemLocation, unsigned, CUstream),
-                 { return driver::managed_hint(va, bytes); })
