@@ -103,6 +103,7 @@ std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config,
                     started.error().what, error_name(started.error().code));
         return nullptr;
     }
+    if (device->tracking()) device->worker_->ensure_thread();
     LIBSWAP_LOG(Info, "device {}: budget {} MiB of {} MiB, host memory up to {} MiB", ordinal,
                 shape.budget >> 20, total_bytes >> 20, host_limit->total_bytes() >> 20);
     return device;
@@ -246,7 +247,9 @@ void Device::revive(CUcontext context) {
         revival_failed_ = true;
         LIBSWAP_LOG(Warning, "device {}: {} failed ({}); nothing moves from now on", ordinal_,
                     started.error().what, error_name(started.error().code));
+        return;
     }
+    if (tracking()) worker_->ensure_thread();
 }
 
 void Device::purge(CUcontext context) {

@@ -311,7 +311,10 @@ void Device::bring_for_good() {
     if (acquire(op, 0)) publish(op, Use{});
 }
 
-void Device::start_tracking() { tracking_.store(true, std::memory_order_relaxed); }
+void Device::start_tracking() {
+    tracking_.store(true, std::memory_order_relaxed);
+    worker_->ensure_thread();
+}
 
 void Device::begin_capture() noexcept { captures_.fetch_add(1, std::memory_order_seq_cst); }
 

@@ -113,6 +113,8 @@ class SwapEngine {
     /// Device memory that evictions under way will free.
     std::uint64_t leaving_bytes() const noexcept { return leaving_bytes_; }
     /// A remap could not be undone, or data may be lost. @thread any
+    /// Nothing moves from now on; `what` is said once. @thread the worker
+    void lose(const char* what) noexcept;
     bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
     /// The driver refuses to move anything; all blocks stay in their certain places. @thread any
     bool gave_up() const noexcept { return gave_up_.load(std::memory_order_relaxed); }
@@ -183,7 +185,6 @@ class SwapEngine {
     void verify_copy(Job& job) noexcept;
     void log_move(MoveKind kind, const Job& job) noexcept;
     void note_failure() noexcept;
-    void lose(const char* what) noexcept;
 
     Parts parts_;
     const Driver& driver_;

@@ -10,12 +10,14 @@
 #include <chrono>
 #include <csignal>
 
+#include "runtime/capture_scope.hpp"
 #include "runtime/log.hpp"
 
 namespace libswap {
 namespace {
 
 constexpr std::uint32_t kMaxFetchFailures = 8;
+constexpr int kContextTries = 3;
 /// Evictions and fetches under way at once: enough to keep both directions of the link busy.
 constexpr std::size_t kMaxUnderWay = 64;
 /// Rounds without any change until the device is asked whether it still lives.
@@ -36,46 +38,47 @@ Worker::Worker(const Driver& driver, SwapEngine::Parts parts, Host host)
 }
 
 Status Worker::start(CUcontext context) {
+    // Loading the digest kernel would end a capture that is open somewhere.
+    const CaptureScope relaxed(driver_, true);
+    if (Status opened = swap_.open(); !opened) return opened;
+    context_ = context;
     stopping_ = false;
+    running_ = true;
+    return {};
+}
+
+void Worker::start_thread() noexcept {
+    std::lock_guard lock(thread_mutex_);
+    if (has_thread_ || !running_) return;
     // The program's signals are not ours to handle.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::atomic<bool> opened{false};
     try {
-        thread_ = std::thread([this, context, &opened] {
-            start_status_ = LIBSWAP_CU(driver_.cuCtxSetCurrent(context));
-            if (start_status_) start_status_ = swap_.open();
-            const bool ok = start_status_.has_value();
-            opened = true;
-            opened.notify_all();
-            if (ok) run(context);
-        });
+        thread_ = std::thread([this] { run(); });
+        has_thread_.store(true, std::memory_order_release);
     } catch (const std::system_error&) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        return fail(CUDA_ERROR_OUT_OF_MEMORY, "a thread for the worker");
+        running_ = false;
+        LIBSWAP_LOG(Warning, "no thread to be had: nothing moves from now on");
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    opened.wait(false);
-    if (!start_status_) {
-        thread_.join();
-        return start_status_;
-    }
-    running_ = true;
-    return {};
 }
 
 void Worker::stop(bool context_gone) {
+    std::lock_guard lock(thread_mutex_);
     if (!running_.exchange(false)) return;
     stopping_ = true;
-    kick();
-    thread_.join();
+    if (has_thread_) {
+        kick();
+        thread_.join();
+        has_thread_ = false;
+    }
     swap_.close(context_gone);
 }
 
 void Worker::park() noexcept {
-    if (!running()) return;
+    if (!has_thread_.load(std::memory_order_acquire)) return;
     parking_ = true;
     kick();
     for (int tries = 0; tries < 100 && !parked_; ++tries)
@@ -83,6 +86,7 @@ void Worker::park() noexcept {
 }
 
 void Worker::want(BlockIndex block, std::uint64_t serial) noexcept {
+    ensure_thread();
     {
         std::lock_guard lock(inbox_mutex_);
         Request& request = inbox_.emplace_back();
@@ -93,6 +97,7 @@ void Worker::want(BlockIndex block, std::uint64_t serial) noexcept {
 }
 
 void Worker::want_memory(ChunkClass size_class, std::uint32_t count) noexcept {
+    ensure_thread();
     {
         std::lock_guard lock(inbox_mutex_);
         Request& request = inbox_.emplace_back();
@@ -103,6 +108,7 @@ void Worker::want_memory(ChunkClass size_class, std::uint32_t count) noexcept {
 }
 
 void Worker::give_commands(std::span<const SwapCommand> commands) noexcept {
+    ensure_thread();
     {
         std::lock_guard lock(inbox_mutex_);
         for (const SwapCommand& command : commands) {
@@ -115,6 +121,7 @@ void Worker::give_commands(std::span<const SwapCommand> commands) noexcept {
 }
 
 void Worker::kick() noexcept {
+    if (!has_thread_.load(std::memory_order_acquire)) return;
     {
         std::lock_guard lock(inbox_mutex_);
         kicked_ = true;
@@ -139,8 +146,15 @@ void Worker::wait_progress(std::uint32_t seen, std::uint64_t timeout_us) noexcep
     progress_waiters_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-void Worker::run(CUcontext) {
+bool Worker::enter_context() noexcept {
+    for (int tries = 0; tries < kContextTries; ++tries)
+        if (LIBSWAP_CU(driver_.cuCtxSetCurrent(context_))) return true;
+    return false;
+}
+
+void Worker::run() {
     prctl(PR_SET_NAME, "libswap", 0, 0, 0);
+    if (!enter_context()) swap_.lose("the context cannot be entered");
     // Our calls must not end a capture that another thread has open.
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     LIBSWAP_CU_IGNORE(driver_.cuThreadExchangeStreamCaptureMode(&mode));

@@ -44,8 +44,13 @@ class Worker {
 
     Worker(const Driver& driver, SwapEngine::Parts parts, Host host);
 
-    /// Starts the thread in a context, and waits until it has made its streams. @thread any
+    /// Makes the streams of a context, which is current. The thread starts when it is first needed:
+    /// a program that fits has none. @thread any
     Status start(CUcontext context);
+    /// There will be something to do. Does nothing once the thread runs. @thread any
+    void ensure_thread() noexcept {
+        if (!has_thread_.load(std::memory_order_acquire)) start_thread();
+    }
     /// Finishes what is under way and ends the thread. `context_gone` as SwapEngine::close.
     void stop(bool context_gone);
     /// From now on the thread makes no call; the process ends around it. Waits a moment for a call
@@ -91,7 +96,9 @@ class Worker {
         SwapCommand command;
     };
 
-    void run(CUcontext context);
+    void start_thread() noexcept;
+    void run();
+    bool enter_context() noexcept;
     void drain_inbox();
     bool serve_demands();
     bool serve_commands();
@@ -112,12 +119,14 @@ class Worker {
     Host host_;
     SwapEngine swap_;
 
+    CUcontext context_ = nullptr;
+    std::mutex thread_mutex_;  ///< over thread_ and has_thread_
     std::thread thread_;
+    std::atomic<bool> has_thread_{false};
     std::atomic<bool> running_{false};
     std::atomic<bool> stopping_{false};
     std::atomic<bool> parking_{false};
     std::atomic<bool> parked_{false};
-    Status start_status_;
 
     RankedMutex<LockRank::WorkerQueue> inbox_mutex_;
     std::condition_variable_any inbox_signal_;

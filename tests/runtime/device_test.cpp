@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <random>
 
 #include "runtime/host_memory.hpp"
@@ -68,6 +69,25 @@ class DeviceTest : public ::testing::Test {
     std::unique_ptr<HostLimit> host_limit_;
     std::unique_ptr<Device> device_;
 };
+
+std::ptrdiff_t threads() {
+    using Tasks = std::filesystem::directory_iterator;
+    return std::distance(Tasks("/proc/self/task"), Tasks());
+}
+
+TEST_F(DeviceTest, StartsNoThreadWhileEverythingFits) {
+    const std::ptrdiff_t before = threads();
+    open(32);
+    for (int i = 0; i < 3; ++i) {
+        const std::uint64_t buffer = alloc(4 * kMiB);
+        write(buffer, 4 * kMiB, 1);
+        EXPECT_TRUE(check(buffer, 4 * kMiB, 1));
+        EXPECT_EQ(device_->mem_free(buffer), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(threads(), before);
+    for (int i = 0; i < 12; ++i) write(alloc(4 * kMiB), 4 * kMiB, 1);
+    EXPECT_GT(threads(), before);
+}
 
 TEST_F(DeviceTest, KeepsContentsOfTwiceTheBudget) {
     open(32);
