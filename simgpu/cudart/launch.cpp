@@ -5,6 +5,7 @@
 
 #include "simgpu/cudart/registry.hpp"
 #include "simgpu/cudart/runtime.hpp"
+#include "simgpu/per_thread.hpp"
 
 namespace libswap::simgpu::cudart {
 namespace {
@@ -19,8 +20,7 @@ struct Configuration {
 /// Arguments of <<<>>> on their way from the call to the stub; nested, since arguments may launch
 /// too.
 std::vector<Configuration>& configurations() {
-    thread_local std::vector<Configuration> stack;
-    return stack;
+    return ::simgpu::per_thread<std::vector<Configuration>>();
 }
 
 /// The runtime's own code for a shape that no device takes; the driver says "invalid value".

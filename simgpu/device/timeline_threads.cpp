@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "simgpu/device/timeline.hpp"
+#include "simgpu/per_thread.hpp"
 
 namespace simgpu {
 
@@ -44,8 +45,6 @@ struct ThreadSlot {
         if (alive != nullptr && !alive->dead()) alive->forget_thread(gettid());
     }
 };
-
-thread_local ThreadSlot thread_slot;
 
 void block_signals() {
     // Handlers are the program's, and belong on its own threads.
@@ -105,7 +104,7 @@ void Timeline::enter(const char* name) {
 }
 
 HostThread& Timeline::self_thread() {
-    auto& slot = thread_slot;
+    auto& slot = per_thread<ThreadSlot>();
     if (slot.thread != nullptr && slot.address == this && slot.timeline.lock().get() == this)
         return *slot.thread;
     slot.timeline = weak_from_this();

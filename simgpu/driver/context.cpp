@@ -8,6 +8,7 @@
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/handle_table.hpp"
 #include "simgpu/driver/teardown.hpp"
+#include "simgpu/per_thread.hpp"
 
 namespace simgpu::driver {
 
@@ -19,10 +20,7 @@ HandleTable<Context>& contexts() {
     return *table;
 }
 
-std::vector<Context*>& stack() {
-    thread_local std::vector<Context*> contexts_of_thread;
-    return contexts_of_thread;
-}
+std::vector<Context*>& stack() { return per_thread<std::vector<Context*>>(); }
 
 std::uint64_t next_context_id() {
     static std::atomic<std::uint64_t> last{0};
