@@ -20,9 +20,13 @@ namespace libswap::cost {
 namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
-constexpr std::size_t kSlots = 48;
-/// Both are tried: which is better depends on the workload.
-constexpr std::array<double, 2> kCautions{0.5, 1.0};
+/// How the fluid is solved. All are tried: which is best depends on the workload.
+struct Attempt {
+    std::size_t slots;
+    double caution;
+};
+constexpr std::array<Attempt, 3> kAttempts{{{48, 1.0}, {32, 0.75}, {48, 0.5}}};
+constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
 
 class Planner {
   public:
@@ -75,15 +79,19 @@ class Planner {
         schedule_.budget_bytes = request_.budget_bytes;
         schedule_.chunk_bytes = request_.whole_tensors ? kWholeTensor : chunk;
         schedule_.part_bytes = std::max<std::uint64_t>(1, request_.part_bytes);
-        for (const double caution : kCautions) {
-            const FluidResult fluid = solve_fluid(workload_, machine_, table, axis_,
-                                                  {request_.budget_bytes, kSlots, caution, chunk});
-            schedule_.early_bytes = fluid.early;
-            if (!fluid.away.empty()) try_selection(table, fluid.away);
+        for (const Attempt& attempt : kAttempts) {
+            FluidResult fluid =
+                solve_fluid(workload_, machine_, table, axis_,
+                            {request_.budget_bytes, attempt.slots, attempt.caution, chunk});
+            if (fluid.away.empty()) continue;
+            if (try_selection(table, fluid, false)) best_fluid_ = std::move(fluid);
             if (good_enough()) return true;
         }
-        schedule_.early_bytes = {};
-        try_selection(table, {});
+        if (!best_) {
+            try_selection(table, {}, false);
+        } else if (best_->predicted.iteration_us > kLinkBound * axis_.back()) {
+            try_selection(table, best_fluid_, true);
+        }
         return best_.has_value();
     }
 
@@ -93,32 +101,37 @@ class Planner {
     }
 
     /// Completes a selection, schedules it and keeps the plan if it is the best so far.
-    void try_selection(const GapTable& table, std::span<const std::uint64_t> begin_with) {
+    bool try_selection(const GapTable& table, const FluidResult& fluid, bool trim) {
         SelectionOptions options;
         options.budget_bytes = request_.budget_bytes;
         options.host_limit_bytes = request_.host_limit_bytes;
         options.whole_tensors = request_.whole_tensors;
         options.part_bytes = schedule_.part_bytes;
-        options.begin_with = begin_with;
+        options.begin_with = fluid.away;
+        options.trim = trim;
+        schedule_.early_bytes = fluid.early;
         const auto away = select_gaps(workload_, machine_, table, axis_, options);
         if (!away) {
             report(away.error());
-            return;
+            return false;
         }
         PlanResult result;
         result.plan = schedule(workload_, machine_, table, *away, schedule_);
         auto replayed = replay(workload_, machine_, request_.budget_bytes, result.plan,
                                {.timeline = true, .max_iterations = 12});
         if (!replayed) {
-            error_ = PlanError{PlanError::Reason::OperationTooBig, replayed.error().op,
-                               request_.budget_bytes + replayed.error().short_bytes,
-                               replayed.error().message};
-            return;
+            const ReplayError& failed = replayed.error();
+            const auto reason = failed.short_bytes > 0 ? PlanError::Reason::OperationTooBig
+                                                       : PlanError::Reason::BadWorkload;
+            error_ = PlanError{reason, failed.op, request_.budget_bytes + failed.short_bytes,
+                               failed.message};
+            return false;
         }
         result.predicted = std::move(*replayed);
         result.host_bytes = most_absent(table, *away);
-        if (best_ && best_->predicted.iteration_us <= result.predicted.iteration_us) return;
+        if (best_ && best_->predicted.iteration_us <= result.predicted.iteration_us) return false;
         best_ = std::move(result);
+        return true;
     }
 
     std::uint64_t most_absent(const GapTable& table, const std::vector<std::uint64_t>& away) const {
@@ -159,6 +172,7 @@ class Planner {
     std::uint64_t peak_bytes_ = 0;
     std::vector<double> axis_;
     ScheduleOptions schedule_;
+    FluidResult best_fluid_;  ///< that the best plan began with
     std::optional<PlanResult> best_;
     std::optional<PlanError> error_;
 };

@@ -27,7 +27,12 @@ struct PlanRequest {
 
 /// Why there is no plan.
 struct PlanError {
-    enum class Reason { OperationTooBig, HostTooSmall, NoOperations };
+    enum class Reason {
+        OperationTooBig,
+        HostTooSmall,
+        NoOperations,
+        BadWorkload,  ///< for example an operation reads what nothing has written
+    };
     Reason reason = Reason::NoOperations;
     OpIndex op = 0;                ///< the operation that does not fit
     std::uint64_t need_bytes = 0;  ///< what it, or the host side, needs

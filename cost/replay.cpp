@@ -326,11 +326,14 @@ class Replay : private ReplayView {
             return;
         }
         auto& queue = due.what == Timer::What::InReady ? in_.queue : out_.queue;
-        for (TransferJob& job : queue) {
-            if (job.id != due.arg) continue;
-            job.ready = true;
-            return;
+        // Ids rise along a queue, but where a cold start has put what it misses first.
+        const auto before = [](const TransferJob& job, std::int64_t id) { return job.id < id; };
+        auto found = std::lower_bound(queue.begin(), queue.end(), due.arg, before);
+        if (found == queue.end() || found->id != due.arg) {
+            found = std::find_if(queue.begin(), queue.end(),
+                                 [&](const TransferJob& job) { return job.id == due.arg; });
         }
+        if (found != queue.end()) found->ready = true;
     }
 
     void left(const TransferJob& job) {
