@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "simgpu/driver/attributes.hpp"
+#include "simgpu/driver/context_memory.hpp"
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/host_kernels.hpp"
@@ -242,6 +244,17 @@ CUresult check_executable(Function& function, SimgpuHostKernel native) {
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/// What a node keeps of a launch's attributes.
+std::map<CUlaunchAttributeID, CUlaunchAttributeValue> node_attributes(
+    const LaunchRequest& request) {
+    std::map<CUlaunchAttributeID, CUlaunchAttributeValue> kept;
+    for (unsigned i = 0; i < request.attribute_count; ++i) {
+        const CUlaunchAttribute& attribute = request.attributes[i];
+        if (attribute.id != CU_LAUNCH_ATTRIBUTE_IGNORE) kept[attribute.id] = attribute.value;
+    }
+    return kept;
+}
+
 }  // namespace
 
 CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out) {
@@ -257,6 +270,11 @@ CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out
         out.geometry.grid[axis] = request.grid[axis];
         out.geometry.block[axis] = request.block[axis];
     }
+    const auto& grid = request.grid;
+    const auto& block = request.block;
+    const std::uint64_t threads =
+        std::uint64_t{grid[0]} * grid[1] * grid[2] * block[0] * block[1] * block[2];
+    SIMGPU_TRY(need_local_memory(context, function.info->local_bytes, threads));
     out.geometry.dynamic_shared_bytes = request.shared_bytes;
     out.cooperative = request.cooperative;
     return CUDA_SUCCESS;
@@ -278,7 +296,8 @@ CUresult launch(const LaunchRequest& request) {
     SIMGPU_TRY(find_stream_for_work(request.stream, request.default_stream, stream));
     auto call = std::make_shared<KernelCall>();
     SIMGPU_TRY(prepare(request, *stream.context, *call));
-    if (stream.capture != nullptr) return capture_task(stream, KernelTask{std::move(call), {}});
+    if (stream.capture != nullptr)
+        return capture_task(stream, KernelTask{std::move(call), node_attributes(request)});
     return stream->launch(kernel_launch(std::move(call)));
 }
 

@@ -28,6 +28,9 @@ struct LaunchRequest {
     void** parameters = nullptr;
     void** extra = nullptr;
     bool cooperative = false;
+    /// As they were given; what only tunes a launch matters to a captured one's node alone.
+    const CUlaunchAttribute* attributes = nullptr;
+    unsigned attribute_count = 0;
 };
 
 /// A launch that was checked: everything it needs, whatever the program does in the meantime.

@@ -42,6 +42,8 @@ CUresult launch_with_config(const CUlaunchConfig* config, CUfunction function, v
     request.default_stream = default_stream;
     request.parameters = parameters;
     request.extra = extra;
+    request.attributes = config->attrs;
+    request.attribute_count = config->numAttrs;
     for (unsigned i = 0; i < config->numAttrs; ++i) SIMGPU_TRY(apply(config->attrs[i], request));
     return launch(request);
 }
@@ -81,7 +83,9 @@ SIMGPU_CALL_PTSZ(cuLaunchKernel,
                                             default_stream,
                                             parameters,
                                             extra,
-                                            false});
+                                            false,
+                                            nullptr,
+                                            0});
                  })
 SIMGPU_CALL_PTSZ(cuLaunchCooperativeKernel,
                  (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -96,7 +100,9 @@ SIMGPU_CALL_PTSZ(cuLaunchCooperativeKernel,
                                             default_stream,
                                             parameters,
                                             nullptr,
-                                            true});
+                                            true,
+                                            nullptr,
+                                            0});
                  })
 SIMGPU_CALL_PTSZ(
     cuLaunchKernelEx,

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "simgpu/driver/attributes.hpp"
+#include "simgpu/driver/context_memory.hpp"
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/log.hpp"
+#include "simgpu/exec/program.hpp"
 
 namespace simgpu::driver {
 
@@ -22,6 +24,15 @@ HandleTable<T>& leaked_table() {
 std::uint32_t compute_capability() {
     const MachineProfile& profile = machine().profile();
     return static_cast<std::uint32_t>(profile.compute_major * 10 + profile.compute_minor);
+}
+
+/// Whether a kernel of the module may print.
+bool uses_printf(const image::Contents& contents) {
+    if (contents.module == nullptr || contents.module->program == nullptr) return false;
+    const auto& all = contents.module->program->functions;
+    return std::any_of(all.begin(), all.end(), [](const exec::Function& function) {
+        return !function.defined && function.name == "vprintf";
+    });
 }
 
 }  // namespace
@@ -60,6 +71,10 @@ int Function::max_threads() const {
 Result<std::shared_ptr<Module>> Module::load(Context& context, image::Image code) {
     auto contents = code.contents();
     if (!contents) return failed(report(contents.error(), {}));
+    if (uses_printf(**contents)) {
+        const CUresult status = need_printf_buffer(context);
+        if (status != CUDA_SUCCESS) return failed(status);
+    }
     std::shared_ptr<Module> module(new Module(context));
     auto data = ModuleData::load(context, **contents);
     if (!data) return failed(data.error());

@@ -4,6 +4,7 @@
 
 #include "simgpu/driver/allocations.hpp"
 #include "simgpu/driver/arrays.hpp"
+#include "simgpu/driver/context_memory.hpp"
 #include "simgpu/driver/module.hpp"
 #include "simgpu/driver/stream.hpp"
 #include "simgpu/driver/textures.hpp"
@@ -16,6 +17,7 @@ void release_everything_of(Context& context) {
     release_textures_of(context);
     release_arrays_of(context);
     release_allocations_of(context);
+    release_memory_of(context);
 }
 
 }  // namespace simgpu::driver

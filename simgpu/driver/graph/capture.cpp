@@ -56,6 +56,24 @@ void take_priority(const StreamRef& stream, Task& task) {
     kernel->attributes[CU_LAUNCH_ATTRIBUTE_PRIORITY] = value;
 }
 
+/// A kernel that may begin before the one in front of it has ended is behind it by an edge that
+/// says so.
+std::vector<GraphEdge> edges_for(const Task& task, std::vector<GraphEdge> edges) {
+    const auto* kernel = std::get_if<KernelTask>(&task);
+    if (kernel == nullptr) return edges;
+    const auto found =
+        kernel->attributes.find(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+    const bool overlaps = found != kernel->attributes.end() &&
+                          found->second.programmaticStreamSerializationAllowed != 0;
+    if (!overlaps) return edges;
+    for (GraphEdge& edge : edges) {
+        if (!std::holds_alternative<KernelTask>(edge.from->task)) continue;
+        edge.data.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+        edge.data.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    }
+    return edges;
+}
+
 CUresult find_for_work(StreamRef& out) {
     if (nothing_captures()) return CUDA_SUCCESS;
     std::lock_guard lock(graphs_lock());
@@ -109,12 +127,14 @@ StreamCapture& join_capture(const StreamRef& stream, std::shared_ptr<CaptureSequ
     return joined;
 }
 
-void end_sequence(CaptureSequence& sequence) {
+std::shared_ptr<Graph> end_sequence(CaptureSequence& sequence) {
     sequence.over = true;
     --sequence.graph->captures;
+    std::shared_ptr<Graph> graph = std::move(sequence.graph);
     std::erase_if(capture_parts(),
                   [&](const auto& entry) { return entry.second->sequence.get() == &sequence; });
     g_capturing = static_cast<int>(capture_parts().size());
+    return graph;
 }
 
 bool conflicts_with_legacy(const StreamRef& stream) {
@@ -146,7 +166,8 @@ CUresult capture_tasks(const StreamRef& stream, std::vector<Task> tasks) {
     std::vector<GraphEdge> added;
     for (Task& task : tasks) {
         take_priority(stream, task);
-        added.push_back({&part.sequence->graph->add(std::move(task), part.dependencies), {}});
+        const std::vector<GraphEdge> edges = edges_for(task, part.dependencies);
+        added.push_back({&part.sequence->graph->add(std::move(task), edges), {}});
     }
     part.dependencies = std::move(added);
     part.set_by_hand = false;
@@ -261,8 +282,8 @@ void drop_captures_of(const Context& context) {
         if (part->stream.context == &context && !listed) lost.push_back(part->sequence);
     }
     for (const auto& sequence : lost) {
-        end_sequence(*sequence);
-        if (!sequence->into_existing) sequence->graph->forget_handles();
+        const auto graph = end_sequence(*sequence);
+        if (!sequence->into_existing) graph->forget_handles();
     }
 }
 

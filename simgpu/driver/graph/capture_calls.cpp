@@ -104,11 +104,11 @@ CUresult end(CUstream handle, DefaultStream default_stream, CUgraph* out) {
     } else if (unjoined(*part)) {
         result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     }
-    end_sequence(*sequence);
+    const auto graph = end_sequence(*sequence);
     if (result == CUDA_SUCCESS) {
-        *out = sequence->graph->handle();
+        *out = graph->handle();
     } else if (!sequence->into_existing) {
-        sequence->graph->forget_handles();
+        graph->forget_handles();
     }
     return result;
 }

@@ -21,8 +21,9 @@ std::shared_ptr<StreamCapture> capture_part(const simgpu::Stream& stream);
 StreamCapture& join_capture(const StreamRef& stream, std::shared_ptr<CaptureSequence> sequence,
                             std::vector<GraphEdge> dependencies);
 
-/// All its streams are free again.
-void end_sequence(CaptureSequence& sequence);
+/// All its streams are free again. Returns the graph, which events recorded meanwhile must not
+/// keep.
+std::shared_ptr<Graph> end_sequence(CaptureSequence& sequence);
 
 /// Whether the stream is the legacy one, and one that it would wait for captures. Takes no lock.
 bool conflicts_with_legacy(const StreamRef& stream);

@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -82,8 +83,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
     /// Holds `count` more references to the object, until it is destroyed itself.
     void retain(const std::shared_ptr<UserObject>& object, unsigned count);
 
-    int captures = 0;   ///< Of streams that add to it now: it can be neither used nor destroyed.
-    int instances = 0;  ///< Instantiated from it and alive.
+    int captures = 0;  ///< Of streams that add to it now: it can be neither used nor destroyed.
+    std::atomic<int> instances{0};  ///< Instantiated from it and alive.
     std::map<std::shared_ptr<UserObject>, unsigned> user_objects;  ///< References held.
     std::vector<std::shared_ptr<Condition>> conditions;  ///< Whose handles were made for it.
 

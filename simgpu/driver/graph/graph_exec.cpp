@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The libswap authors
 #include "simgpu/driver/graph/graph_exec.hpp"
 
+#include <algorithm>
+
 #include "simgpu/driver/graph/condition.hpp"
 #include "simgpu/driver/graph/graph_memory.hpp"
 #include "simgpu/driver/graph/steps.hpp"
@@ -118,6 +120,31 @@ std::vector<GraphStep> chain(std::vector<GraphStep> first, std::vector<GraphStep
     return first;
 }
 
+bool has_user_objects(const Graph& graph) {
+    if (!graph.user_objects.empty()) return true;
+    return graph.any([](const GraphNode& node) {
+        const auto inside = graphs_inside(node.task);
+        return std::any_of(inside.begin(), inside.end(),
+                           [](const auto& one) { return !one->user_objects.empty(); });
+    });
+}
+
+/// A last step that lets go of the graph, and with it of the program's objects: they outlive the
+/// launch, whatever becomes of what was launched. Called without any lock.
+void keep_until_done(std::vector<GraphStep>& steps, std::shared_ptr<Graph> graph) {
+    std::vector<bool> followed(steps.size(), false);
+    for (const GraphStep& step : steps) {
+        for (const std::uint32_t earlier : step.after) followed[earlier] = true;
+    }
+    GraphStep last;
+    last.kind = GraphStep::Kind::Function;
+    last.function = [graph = std::move(graph)]() mutable { graph = nullptr; };
+    for (std::uint32_t i = 0; i < steps.size(); ++i) {
+        if (!followed[i]) last.after.push_back(i);
+    }
+    steps.push_back(std::move(last));
+}
+
 }  // namespace
 
 GraphExec::GraphExec(std::shared_ptr<Graph> source, unsigned long long flags)
@@ -175,6 +202,7 @@ CUresult GraphExec::launch(const StreamRef& stream) {
         add_default_values(*copy_, first);
         steps_ = std::make_shared<std::vector<GraphStep>>(
             chain(std::move(first), steps_of(*copy_, disabled_)));
+        if (has_user_objects(*copy_)) keep_until_done(*steps_, copy_);
     }
     return stream.stream->launch_graph(*steps_, run_);
 }

@@ -153,7 +153,8 @@ CUresult note_free(Graph& graph, CUdeviceptr va) {
 
 CUresult check_free_in_capture(const StreamRef& stream, CUdeviceptr va) {
     std::lock_guard lock(graphs_lock());
-    return note_free(*stream.capture->sequence->graph, va);
+    const auto& graph = stream.capture->sequence->graph;
+    return graph != nullptr ? note_free(*graph, va) : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 }
 
 CUresult launch_memory(const Graph& graph, bool auto_free) {

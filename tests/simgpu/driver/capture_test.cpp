@@ -373,3 +373,40 @@ TEST_F(Capture, ContextMayGoAwayWithOneOpen) {
     CUdeviceptr va = 0;
     EXPECT_CU(CUDA_SUCCESS, cuMemAlloc(&va, 4096));
 }
+
+TEST_F(Capture, LaunchAttributesStayWithTheNode) {
+    CUlaunchAttribute attributes[2] = {};
+    attributes[0].id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+    attributes[0].value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+    attributes[1].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attributes[1].value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchConfig config{};
+    config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+    config.blockDimX = 32;
+    config.blockDimY = config.blockDimZ = 1;
+    config.hStream = stream;
+    config.attrs = attributes;
+    unsigned value = 3;
+    unsigned count = 8;
+    void* arguments[] = {&memory, &value, &count};
+    begin();
+    EXPECT_CU(CUDA_SUCCESS, fill(memory, 1, 8, stream));
+    config.numAttrs = 2;
+    EXPECT_CU(CUDA_SUCCESS, cuLaunchKernelEx(&config, function("fill"), arguments, nullptr));
+    CUgraph graph = end();
+    const auto nodes = nodes_of(graph);
+    ASSERT_EQ(2u, nodes.size());
+    CUlaunchAttributeValue shown{};
+    EXPECT_CU(CUDA_SUCCESS,
+              cuGraphKernelNodeGetAttribute(nodes[1], CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &shown));
+    EXPECT_EQ(CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE, shown.memSyncDomain);
+    CUgraphNode from = nullptr;
+    CUgraphEdgeData data{};
+    std::size_t edges = 1;
+    EXPECT_CU(CUDA_ERROR_LOSSY_QUERY, cuGraphNodeGetDependencies(nodes[1], &from, nullptr, &edges));
+    EXPECT_CU(CUDA_SUCCESS, cuGraphNodeGetDependencies(nodes[1], &from, &data, &edges));
+    EXPECT_EQ(nodes[0], from);
+    EXPECT_EQ(CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, data.type);
+    run_once(graph);
+    EXPECT_EQ(3u, word_at(memory));
+}

@@ -163,6 +163,82 @@ TEST_F(OnDemand, WhatIsNotBuiltSaysSo) {
     EXPECT_EQ(nullptr, table);
 }
 
+namespace {
+
+/// print() may print; deep(out) has 256 bytes of local memory for each thread.
+constexpr const char* kHungry = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+
+.extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 arguments);
+.global .align 1 .b8 text[4] = {104, 105, 10, 0};
+
+.visible .entry print()
+{
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<4>;
+    mov.u64 %rd1, text;
+    cvta.global.u64 %rd2, %rd1;
+    mov.u64 %rd3, 0;
+    {
+    .param .b64 p0;
+    st.param.b64 [p0], %rd2;
+    .param .b64 p1;
+    st.param.b64 [p1], %rd3;
+    .param .b32 r0;
+    call.uni (r0), vprintf, (p0, p1);
+    ld.param.b32 %r1, [r0];
+    }
+    ret;
+}
+
+.visible .entry deep(.param .u64 out)
+{
+    .local .align 8 .b8 depot[256];
+    .reg .b32 %r<3>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, 7;
+    st.local.u32 [depot+128], %r1;
+    ld.local.u32 %r2, [depot+128];
+    st.global.u32 [%rd1], %r2;
+    ret;
+}
+)";
+
+std::size_t free_now() {
+    std::size_t free = 0;
+    EXPECT_CU(CUDA_SUCCESS, cuMemGetInfo(&free, nullptr));
+    return free;
+}
+
+}  // namespace
+
+TEST_F(OnDemand, WhatAContextTakesItselfIsCounted) {
+    std::size_t buffer = 0;
+    ASSERT_CU(cuCtxGetLimit(&buffer, CU_LIMIT_PRINTF_FIFO_SIZE));
+    const std::size_t at_first = free_now();
+    CUmodule hungry = nullptr;
+    ASSERT_CU(cuModuleLoadData(&hungry, kHungry));
+    const std::size_t with_module = free_now();
+    EXPECT_LE(with_module + buffer, at_first);
+    CUfunction deep = nullptr;
+    CUdeviceptr out = 0;
+    void* arguments[] = {&out};
+    ASSERT_CU(cuModuleGetFunction(&deep, hungry, "deep"));
+    ASSERT_CU(cuMemAlloc(&out, 4));
+    const std::size_t before_launch = free_now();
+    constexpr unsigned kBlocks = 64, kThreads = 256;
+    ASSERT_CU(cuLaunchKernel(deep, kBlocks, 1, 1, kThreads, 1, 1, 0, nullptr, arguments, nullptr));
+    ASSERT_CU(cuCtxSynchronize());
+    EXPECT_LE(free_now() + std::size_t{kBlocks} * kThreads * 256, before_launch);
+    const std::size_t after_launch = free_now();
+    ASSERT_CU(cuLaunchKernel(deep, 1, 1, 1, kThreads, 1, 1, 0, nullptr, arguments, nullptr));
+    ASSERT_CU(cuCtxSynchronize());
+    EXPECT_EQ(after_launch, free_now());
+}
+
 TEST(ProcessLife, CallsBeforeInitAndAfterForkAreRefused) {
     // A child of its own for each, so that this process's state does not matter.
     pid_t child = fork();

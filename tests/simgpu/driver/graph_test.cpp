@@ -3,7 +3,9 @@
 //
 // Graphs made by hand, and what becomes of them when they are instantiated.
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "graph_fixture.hpp"
 
@@ -337,6 +339,33 @@ TEST_F(Graphs, KeepUserObjectsAlive) {
     drop(graph);
     EXPECT_EQ(0, destroyed);
     EXPECT_CU(CUDA_SUCCESS, cuGraphExecDestroy(exec));
+    EXPECT_EQ(1, destroyed);
+}
+
+TEST_F(Graphs, KeepUserObjectsWhileTheyRun) {
+    int destroyed = 0;
+    void* word = nullptr;
+    CUuserObject object = nullptr;
+    ASSERT_CU(cuMemHostAlloc(&word, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+    auto* flag = static_cast<volatile unsigned*>(word);
+    *flag = 0;
+    ASSERT_CU(
+        cuUserObjectCreate(&object, &destroyed, store_one, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    EXPECT_CU(CUDA_SUCCESS, cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    add_fill(graph, memory, 4, 8);
+    CUgraphExec exec = instantiate(graph);
+    drop(graph);
+    EXPECT_CU(CUDA_SUCCESS, cuStreamWaitValue32(stream, reinterpret_cast<CUdeviceptr>(word), 1,
+                                                CU_STREAM_WAIT_VALUE_EQ));
+    EXPECT_CU(CUDA_SUCCESS, cuGraphLaunch(exec, stream));
+    EXPECT_CU(CUDA_SUCCESS, cuGraphExecDestroy(exec));
+    EXPECT_EQ(0, destroyed);
+    *flag = 1;
+    EXPECT_CU(CUDA_SUCCESS, cuStreamSynchronize(stream));
+    EXPECT_EQ(4u, word_at(memory));
+    // The destructor may run a little later, on a thread of the driver's.
+    for (int i = 0; i < 1000 && *static_cast<volatile int*>(&destroyed) == 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(1, destroyed);
 }
 
