@@ -36,4 +36,8 @@ struct Machine {
 /// nullptr. The figures' sources are beside them.
 const Machine* find_machine(const char* name);
 
+/// What libswap's own engine plans for: pcie4-a100 with the remaps and the reaction time of the
+/// engine, which swaps mappings chunk by chunk.
+Machine engine_machine();
+
 }  // namespace libswap::cost

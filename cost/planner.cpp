@@ -20,12 +20,19 @@ namespace libswap::cost {
 namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+/// Below this peak, smaller parts are tried too.
+constexpr std::uint64_t kLargePeakBytes = std::uint64_t{4} << 30;
+constexpr std::uint64_t kSmallChunkBytes = 4 * kMib;
+
 /// How the fluid is solved. All are tried: which is best depends on the workload.
 struct Attempt {
     std::size_t slots;
     double caution;
 };
 constexpr std::array<Attempt, 3> kAttempts{{{48, 1.0}, {32, 0.75}, {48, 0.5}}};
+/// For short iterations, where a plan is the matter of a few milliseconds and single tensors count.
+constexpr std::size_t kShortIteration = 400;
+constexpr std::array<Attempt, 4> kMoreAttempts{{{64, 1.0}, {64, 0.5}, {24, 1.0}, {32, 0.25}}};
 constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
 
 class Planner {
@@ -75,24 +82,59 @@ class Planner {
 
     bool try_plans(std::uint64_t min_bytes) {
         const GapTable table = find_gaps(workload_, min_bytes);
-        const std::uint64_t chunk = std::max(16 * kMib, peak_bytes_ / 500);
+        chunk_bytes_ = std::max(16 * kMib, peak_bytes_ / 500);
         schedule_.budget_bytes = request_.budget_bytes;
-        schedule_.chunk_bytes = request_.whole_tensors ? kWholeTensor : chunk;
+        schedule_.chunk_bytes = request_.whole_tensors ? kWholeTensor : chunk_bytes_;
         schedule_.part_bytes = std::max<std::uint64_t>(1, request_.part_bytes);
-        for (const Attempt& attempt : kAttempts) {
-            FluidResult fluid =
-                solve_fluid(workload_, machine_, table, axis_,
-                            {request_.budget_bytes, attempt.slots, attempt.caution, chunk});
-            if (fluid.away.empty()) continue;
-            if (try_selection(table, fluid, false)) best_fluid_ = std::move(fluid);
-            if (good_enough()) return true;
-        }
+        if (try_fluids(table, table, kAttempts, false)) return true;
         if (!best_) {
             try_selection(table, {}, false);
         } else if (best_->predicted.iteration_us > kLinkBound * axis_.back()) {
             try_selection(table, best_fluid_, true);
         }
+        if (workload_.op_count() <= kShortIteration && !good_enough()) try_more(table);
         return best_.has_value();
+    }
+
+    /// `as_seen`: the gaps as the fluid sees them. True once a plan is good enough.
+    bool try_fluids(const GapTable& table, const GapTable& as_seen,
+                    std::span<const Attempt> attempts, bool trim_too) {
+        for (const Attempt& attempt : attempts) {
+            FluidResult fluid =
+                solve_fluid(workload_, machine_, as_seen, axis_,
+                            {request_.budget_bytes, attempt.slots, attempt.caution, chunk_bytes_});
+            if (fluid.away.empty()) continue;
+            if (trim_too) try_selection(table, fluid, true);
+            if (try_selection(table, fluid, false)) best_fluid_ = std::move(fluid);
+            if (good_enough()) return true;
+        }
+        return false;
+    }
+
+    void try_more(const GapTable& table) {
+        if (try_fluids(table, table, kMoreAttempts, true)) return;
+        const GapTable apart = each_by_itself(table);
+        if (apart.content_count != table.content_count) {
+            if (try_fluids(table, apart, kAttempts, true)) return;
+            if (try_fluids(table, apart, kMoreAttempts, true)) return;
+        }
+        for (const bool trim : {false, true}) try_selection(table, {}, trim);
+        if (request_.whole_tensors || peak_bytes_ >= kLargePeakBytes) return;
+        schedule_.chunk_bytes = kSmallChunkBytes;
+        try_fluids(table, table, kAttempts, true);
+    }
+
+    /// As if every use wrote. Rounded to whole tensors, what that overlooks can be worth less than
+    /// what contents with several gaps lose.
+    static GapTable each_by_itself(GapTable table) {
+        table.content_count = static_cast<std::uint32_t>(table.gaps.size());
+        table.always_clean.assign(table.content_count, false);
+        table.written.clear();
+        for (std::uint32_t g = 0; g < table.content_count; ++g) {
+            table.gaps[g].content = g;
+            table.written.push_back(table.gaps[g].from);
+        }
+        return table;
     }
 
     /// Within 0.05 % of memory without limit.
@@ -170,6 +212,7 @@ class Planner {
     const Machine& machine_;
     const PlanRequest& request_;
     std::uint64_t peak_bytes_ = 0;
+    std::uint64_t chunk_bytes_ = 0;
     std::vector<double> axis_;
     ScheduleOptions schedule_;
     FluidResult best_fluid_;  ///< that the best plan began with

@@ -22,16 +22,6 @@ constexpr std::size_t kMaxTimedOutstanding = 4096;
 constexpr std::uint64_t kTimedAtMost = std::uint64_t{1} << 16;
 /// Shorter loops of operations are no iteration worth a plan.
 constexpr std::size_t kShortestIteration = 8;
-/// From the end of an operation until the worker acts on it.
-constexpr double kReactionUs = 10;
-
-/// Line through the 2 MiB and 64 MiB figures of ovg-project/kvcached on an A100 (bench_vmm,
-/// bench_layout). A fetch swaps the mapping: cuMemUnmap, a cuMemMap per chunk, cuMemSetAccess. What
-/// leaves only has to be unmapped before its memory is somebody else's.
-constexpr cost::RemapModel kRemap{.map_us_per_gib = 6110,
-                                  .unmap_us_per_gib = 1330,
-                                  .map_us_per_chunk = 54,
-                                  .unmap_us_per_chunk = 23};
 
 }  // namespace
 
@@ -236,9 +226,7 @@ void Learning::make_plan() {
         if (period == 0 || !learner_.snapshot(trace)) return;
     }
     cost::Iteration iteration = cost::build_iteration(trace, period);
-    cost::Machine machine = *cost::find_machine("pcie4-a100");
-    machine.reaction_us = kReactionUs;
-    machine.remap = kRemap;
+    const cost::Machine machine = cost::engine_machine();
     cost::PlanRequest request;
     request.budget_bytes = plan_budget();
     request.host_limit_bytes = parts_.host_limit_bytes;
