@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kGb =
     1e9;  // the program counts in 1e9 bytes, and in the time these take to come in
+constexpr double kNeverWorthIt = 30;
 constexpr double kOverBudget = 30;  // cost of memory that is not there, left to the repair
 
 class Fluid {
@@ -53,6 +54,7 @@ class Fluid {
         result.iteration_us = start_[ops_];
         for (std::size_t s = 0; s < slots_; ++s) {
             result.iteration_us += x[s * kSlotColumns + Stall] * unit_us();
+            if (!options_.copies_in_advance) continue;
             const double early = x[s * kSlotColumns + Early] * kGb;
             result.early.insert(result.early.end(), first_op_[s + 1] - first_op_[s],
                                 static_cast<std::uint64_t>(std::max(0.0, early)));
@@ -317,7 +319,7 @@ class Fluid {
             LinearProgram::Terms early{
                 {row(Waiting, s), 1}, {row(Waiting, s + 1), -1}, {row(Early_, s), 1}};
             if (!last) early.emplace_back(row(Early_, s + 1), -1);
-            lp.add_column(1e-4, none, early);
+            lp.add_column(options_.copies_in_advance ? 1e-4 : kNeverWorthIt, none, early);
             LinearProgram::Terms not_early{{row(Early_, s), 1}};
             if (!last) not_early.emplace_back(row(Early_, s + 1), -1);
             lp.add_column(0, none, not_early);

@@ -36,6 +36,7 @@ struct FluidOptions {
     /// Of what begins or ends to lie idle inside a slot: the share that is taken as not away there.
     double caution = 0.5;
     std::uint64_t chunk_bytes = std::uint64_t{16} << 20;  ///< that pays the link's latency once
+    bool copies_in_advance = true;
 };
 
 struct FluidResult {

@@ -100,9 +100,9 @@ class Planner {
     bool try_fluids(const GapTable& table, const GapTable& as_seen,
                     std::span<const Attempt> attempts, bool trim_too) {
         for (const Attempt& attempt : attempts) {
-            FluidResult fluid =
-                solve_fluid(workload_, machine_, as_seen, axis_,
-                            {request_.budget_bytes, attempt.slots, attempt.caution, chunk_bytes_});
+            FluidResult fluid = solve_fluid(workload_, machine_, as_seen, axis_,
+                                            {request_.budget_bytes, attempt.slots, attempt.caution,
+                                             chunk_bytes_, request_.copies_in_advance});
             if (fluid.away.empty()) continue;
             if (trim_too) try_selection(table, fluid, true);
             if (try_selection(table, fluid, false)) best_fluid_ = std::move(fluid);

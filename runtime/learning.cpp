@@ -231,6 +231,7 @@ void Learning::make_plan() {
     request.budget_bytes = plan_budget();
     request.host_limit_bytes = parts_.host_limit_bytes;
     request.whole_tensors = true;
+    request.copies_in_advance = false;  // the worker evicts and fetches only
     auto made = cost::make_plan(iteration.workload, machine, request);
     if (!made) {
         LIBSWAP_LOG(Info, "no plan for the iteration of {} operations: {}; swapping on demand",

@@ -124,6 +124,25 @@ TEST(Planner, HidesTransfersBehindLongOperations) {
     EXPECT_LE(result->predicted.iteration_us, 1.001 * w.compute_us());
 }
 
+TEST(Planner, CopiesNothingInAdvanceWhereItMayNot) {
+    const auto copies = [](const Plan& plan) {
+        return std::count_if(plan.actions.begin(), plan.actions.end(),
+                             [](const Action& a) { return a.kind == ActionKind::Copy; });
+    };
+    std::ptrdiff_t allowed = 0;
+    for (std::uint32_t seed = 0; seed < 8; ++seed) {
+        const Workload w = random_training(seed, 24);
+        PlanRequest request{.budget_bytes = std::max(w.peak_bytes() * 4 / 10, largest_op(w))};
+        const auto with = make_plan(w, a100(), request);
+        request.copies_in_advance = false;
+        const auto without = make_plan(w, a100(), request);
+        ASSERT_TRUE(with && without);
+        EXPECT_EQ(copies(without->plan), 0) << seed;
+        allowed += copies(with->plan);
+    }
+    EXPECT_GT(allowed, 0);
+}
+
 TEST(Planner, IsDeterministic) {
     const Workload w = random_training(9, 24);
     const PlanRequest request{.budget_bytes = std::max(w.peak_bytes() / 2, largest_op(w))};
