@@ -77,6 +77,18 @@ CopyRequest copy_3d(const CUDA_MEMCPY3D& shape, bool async, CUstream stream) noe
     return describe_3d(shape, async, stream);
 }
 
+CopyRequest copy_3d_batched(const CUDA_MEMCPY3D_BATCH_OP& op, CUstream stream) noexcept {
+    const auto side = [](const CUmemcpy3DOperand& operand) {
+        if (operand.type != CU_MEMCPY_OPERAND_TYPE_POINTER)
+            return Side{CU_MEMORYTYPE_ARRAY, nullptr, 0, 0, 0, 0, 0, 0};
+        const auto& pointer = operand.op.ptr;
+        return Side{CU_MEMORYTYPE_UNIFIED, nullptr, pointer.ptr, 0, 0, 0, pointer.rowLength,
+                    pointer.layerHeight};
+    };
+    return describe(side(op.dst), side(op.src),
+                    {op.extent.width, op.extent.height, op.extent.depth}, true, stream);
+}
+
 CopyRequest copy_3d_peer(const CUDA_MEMCPY3D_PEER& shape, bool async, CUstream stream) noexcept {
     return describe_3d(shape, async, stream);
 }

@@ -40,6 +40,7 @@ inline std::size_t rows_extent(std::size_t width, std::size_t rows, std::size_t 
 
 CopyRequest copy_2d(const CUDA_MEMCPY2D& shape, bool async, CUstream stream) noexcept;
 CopyRequest copy_3d(const CUDA_MEMCPY3D& shape, bool async, CUstream stream) noexcept;
+CopyRequest copy_3d_batched(const CUDA_MEMCPY3D_BATCH_OP& op, CUstream stream) noexcept;
 CopyRequest copy_3d_peer(const CUDA_MEMCPY3D_PEER& shape, bool async, CUstream stream) noexcept;
 
 inline MemsetRequest fill(std::uint64_t dst, std::size_t element_bytes, std::size_t count,

@@ -5,6 +5,8 @@
 
 #include "interposer/copy_shapes.hpp"
 
+#include <vector>
+
 // Copies and fills.
 
 namespace libswap {
@@ -15,30 +17,25 @@ constexpr auto kDevice = CopySide::Device;
 constexpr auto kUnified = CopySide::Unified;
 constexpr auto kArray = CopySide::Array;
 
-/// A batch is one call with many copies: what it names stays resident.
-template <class First, class Second>
-CUresult batch(Engine& engine, const First* dsts, const Second* srcs, std::size_t count,
-               RealCall real) noexcept {
-    static_assert(sizeof(First) == sizeof(std::uint64_t) &&
-                  sizeof(Second) == sizeof(std::uint64_t));
-    if (!dsts || !srcs) return real();
-    const auto with_sources = [&] {
-        return engine.use_for_good(reinterpret_cast<const std::uint64_t*>(srcs), count, real);
-    };
-    return engine.use_for_good(reinterpret_cast<const std::uint64_t*>(dsts), count, with_sources);
-}
-
-/// The address of one side of a 3D batch, or 0 for an array.
-std::uint64_t operand_address(const CUmemcpy3DOperand& operand) noexcept {
-    return operand.type == CU_MEMCPY_OPERAND_TYPE_POINTER ? operand.op.ptr.ptr : 0;
+/// A batch is one call with many copies, in no order among themselves.
+CUresult batch(Engine& engine, const CUdeviceptr* dsts, const CUdeviceptr* srcs,
+               const std::size_t* sizes, std::size_t count, CUstream stream, RealCall real) {
+    if (!dsts || !srcs || !sizes) return real();
+    std::vector<CopyRequest> requests;
+    requests.reserve(count);
+    for (std::size_t i = 0; i < count; ++i)
+        requests.push_back(
+            linear_copy(kUnified, dsts[i], kUnified, srcs[i], sizes[i], true, stream));
+    return engine.copies(requests.data(), requests.size(), real);
 }
 
 CUresult batch_3d(Engine& engine, const CUDA_MEMCPY3D_BATCH_OP* ops, std::size_t count,
-                  RealCall real) noexcept {
-    if (count == 0 || !ops) return real();
-    const std::uint64_t addresses[] = {operand_address(ops->dst), operand_address(ops->src)};
-    const auto rest = [&] { return batch_3d(engine, ops + 1, count - 1, real); };
-    return engine.use_for_good(addresses, 2, rest);
+                  CUstream stream, RealCall real) {
+    if (!ops) return real();
+    std::vector<CopyRequest> requests;
+    requests.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) requests.push_back(copy_3d_batched(ops[i], stream));
+    return engine.copies(requests.data(), requests.size(), real);
 }
 
 }  // namespace
@@ -150,7 +147,7 @@ LIBSWAP_HOOK_TWINS(cuMemcpyBatchAsync, _ptsz,
                     size_t attribute_count, size_t* failed, CUstream stream),
                    (dsts, srcs, sizes, count, attributes, attribute_indices, attribute_count,
                     failed, stream),
-                   return batch(engine, dsts, srcs, count, real);)
+                   return batch(engine, dsts, srcs, sizes, count, on(stream), real);)
 
 LIBSWAP_HOOK_TWINS(cuMemcpyBatchAsync_v2, _ptsz,
                    (CUdeviceptr * dsts, CUdeviceptr* srcs, size_t* sizes, size_t count,
@@ -158,17 +155,19 @@ LIBSWAP_HOOK_TWINS(cuMemcpyBatchAsync_v2, _ptsz,
                     size_t attribute_count, CUstream stream),
                    (dsts, srcs, sizes, count, attributes, attribute_indices, attribute_count,
                     stream),
-                   return batch(engine, dsts, srcs, count, real);)
+                   return batch(engine, dsts, srcs, sizes, count, on(stream), real);)
 
 LIBSWAP_HOOK_TWINS(cuMemcpy3DBatchAsync, _ptsz,
                    (size_t count, CUDA_MEMCPY3D_BATCH_OP* ops, size_t* failed,
                     unsigned long long flags, CUstream stream),
-                   (count, ops, failed, flags, stream), return batch_3d(engine, ops, count, real);)
+                   (count, ops, failed, flags, stream),
+                   return batch_3d(engine, ops, count, on(stream), real);)
 
 LIBSWAP_HOOK_TWINS(cuMemcpy3DBatchAsync_v2, _ptsz,
                    (size_t count, CUDA_MEMCPY3D_BATCH_OP* ops, unsigned long long flags,
                     CUstream stream),
-                   (count, ops, flags, stream), return batch_3d(engine, ops, count, real);)
+                   (count, ops, flags, stream),
+                   return batch_3d(engine, ops, count, on(stream), real);)
 
 #define LIBSWAP_FILL_HOOKS(bits, Value)                                                           \
     LIBSWAP_HOOK_TWINS(                                                                           \

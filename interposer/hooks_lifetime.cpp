@@ -15,7 +15,7 @@ CUresult note_global(Engine& engine, CUresult result, const CUdeviceptr* address
 }
 
 CUresult for_good(Engine& engine, std::uint64_t address, RealCall real) noexcept {
-    return engine.use_for_good(&address, 1, real);
+    return engine.use_for_good(&address, 1, StayReason::Texture, real);
 }
 
 CUresult texture(Engine& engine, const CUDA_RESOURCE_DESC* resource, RealCall real) noexcept {
@@ -26,8 +26,9 @@ CUresult texture(Engine& engine, const CUDA_RESOURCE_DESC* resource, RealCall re
     return real();
 }
 
-CUresult descriptor(Engine& engine, const void* address, RealCall real) noexcept {
-    return for_good(engine, reinterpret_cast<std::uintptr_t>(address), real);
+CUresult descriptor(Engine& engine, const CUtensorMap* map, const void* address,
+                    RealCall real) noexcept {
+    return engine.tensor_map(map, reinterpret_cast<std::uintptr_t>(address), real);
 }
 
 }  // namespace
@@ -45,6 +46,9 @@ LIBSWAP_HOOK(cuDevicePrimaryCtxRelease, (CUdevice device), (device),
              return engine.primary_release(device, real);)
 LIBSWAP_HOOK(cuDevicePrimaryCtxRelease_v2, (CUdevice device), (device),
              return engine.primary_release(device, real);)
+
+LIBSWAP_HOOK(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags), (peer, flags),
+             return engine.enable_peer(peer, real);)
 
 LIBSWAP_HOOK(cuModuleUnload, (CUmodule module), (module), return engine.module_unload(real);)
 LIBSWAP_HOOK(cuLibraryUnload, (CUlibrary library), (library), return engine.module_unload(real);)
@@ -103,7 +107,7 @@ LIBSWAP_HOOK(cuTensorMapEncodeTiled,
               CUtensorMapFloatOOBfill fill),
              (map, type, rank, address, dimensions, strides, box, element_strides, interleave,
               swizzle, promotion, fill),
-             return descriptor(engine, address, real);)
+             return descriptor(engine, map, address, real);)
 
 LIBSWAP_HOOK(cuTensorMapEncodeIm2col,
              (CUtensorMap * map, CUtensorMapDataType type, cuuint32_t rank, void* address,
@@ -114,7 +118,7 @@ LIBSWAP_HOOK(cuTensorMapEncodeIm2col,
               CUtensorMapFloatOOBfill fill),
              (map, type, rank, address, dimensions, strides, lower, upper, channels, pixels,
               element_strides, interleave, swizzle, promotion, fill),
-             return descriptor(engine, address, real);)
+             return descriptor(engine, map, address, real);)
 
 LIBSWAP_HOOK(cuTensorMapEncodeIm2colWide,
              (CUtensorMap * map, CUtensorMapDataType type, cuuint32_t rank, void* address,
@@ -125,7 +129,7 @@ LIBSWAP_HOOK(cuTensorMapEncodeIm2colWide,
               CUtensorMapFloatOOBfill fill),
              (map, type, rank, address, dimensions, strides, lower, upper, channels, pixels,
               element_strides, interleave, mode, swizzle, promotion, fill),
-             return descriptor(engine, address, real);)
+             return descriptor(engine, map, address, real);)
 
 LIBSWAP_HOOK(cuTensorMapReplaceAddress, (CUtensorMap * map, void* address), (map, address),
-             return descriptor(engine, address, real);)
+             return descriptor(engine, map, address, real);)

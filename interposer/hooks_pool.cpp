@@ -33,6 +33,9 @@ LIBSWAP_HOOK(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr
              (pool, attribute, value),
              return engine.pool_set_attribute(pool, attribute, value, real);)
 
+LIBSWAP_HOOK(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc* access, size_t count),
+             (pool, access, count), return engine.pool_set_access(pool, access, count, real);)
+
 LIBSWAP_HOOK(cuMemPoolExportPointer, (CUmemPoolPtrExportData * data, CUdeviceptr address),
              (data, address), return engine.pool_export_pointer(address, real);)
 

@@ -32,11 +32,11 @@ CUresult each_operation(Engine& engine, const CUstreamBatchMemOpParams* params, 
     if (count == 0 || !params) return real();
     const std::uint64_t address = operation_address(*params);
     const auto rest = [&] { return each_operation(engine, params + 1, count - 1, real); };
-    return address ? engine.use_for_good(&address, 1, rest) : rest();
+    return address ? engine.use_for_good(&address, 1, StayReason::StreamValue, rest) : rest();
 }
 
 CUresult one_address(Engine& engine, std::uint64_t address, RealCall real) noexcept {
-    return engine.use_for_good(&address, 1, real);
+    return engine.use_for_good(&address, 1, StayReason::StreamValue, real);
 }
 
 }  // namespace

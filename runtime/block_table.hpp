@@ -12,6 +12,7 @@
 #include <map>
 #include <vector>
 
+#include "runtime/counters.hpp"
 #include "runtime/digest.hpp"
 #include "runtime/handle_pool.hpp"
 #include "runtime/ranked_mutex.hpp"
@@ -39,7 +40,8 @@ struct alignas(64) Block {
     std::atomic<bool> busy{false};      ///< the worker has a job on it
     std::atomic<bool> refused{false};   ///< cannot be brought to the device now: use the host copy
     std::atomic<bool> for_good{false};  ///< stays resident
-    std::atomic<bool> fresh{false};     ///< nothing was ever written to it: no content to move
+    std::atomic<StayReason> stays_because{StayReason::None};
+    std::atomic<bool> fresh{false};         ///< nothing was ever written to it: no content to move
     std::atomic<bool> record_valid{false};  ///< the host copy has the content of `record`
     std::atomic<std::uint64_t> id{0};       ///< of this allocation, for the learner and the log
     /// Lowest and highest offset that a launch named, plus one; 0: none. See extents.hpp.
@@ -83,7 +85,8 @@ struct Buffer {
     std::atomic<bool> in_parts{false};
     /// Such a belief was wrong: whatever names it names all of it.
     std::atomic<bool> whole{false};
-    Pool* pool = nullptr;  ///< of a stream-ordered allocation
+    Pool* pool = nullptr;     ///< of a stream-ordered allocation
+    std::uint64_t peers = 0;  ///< devices that were given access to all of it
 };
 
 /// @thread any

@@ -3,10 +3,23 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 namespace libswap {
+
+/// Why a buffer may not move.
+enum class StayReason : std::uint8_t {
+    None,
+    Texture,      ///< a texture or surface was made of it
+    TensorMap,    ///< there were too many tensor descriptors to remember
+    StreamValue,  ///< a stream waits for values in it or writes them
+    Export,       ///< other processes or devices may have its physical memory
+    Capture       ///< captured in a way that cannot be read
+};
+inline constexpr std::array<const char*, 6> kStayReasons = {
+    "", "textures", "tensor descriptors", "stream values", "exports", "captures"};
 
 /// What the summary tells. All relaxed; bytes and nanoseconds.
 struct Counters {
@@ -46,6 +59,7 @@ struct Counters {
     Count fallbacks{0};  ///< work of ours that failed, the real call made instead
     Count hidden_functions{0};
     Count for_good_bytes{0};
+    std::array<Count, kStayReasons.size()> stay_bytes{};  ///< of these, by StayReason
 
     Count iterations{0};
     Count plans{0};

@@ -51,7 +51,8 @@ struct Operation {
     std::vector<BlockIndex> blocks;     ///< what it names, each once; the last `rest` are only held
     std::vector<std::uint8_t> changes;  ///< 0: believed to leave the block as it is. For plans
     std::vector<NamedSpan> spans;
-    std::vector<std::uint64_t> tables;  ///< memory whose pointers were followed
+    std::vector<std::uint64_t> tables;   ///< memory whose pointers were followed
+    std::vector<std::uint64_t> foreign;  ///< what they point at that is not this device's
     struct NamedOperand {
         BlockIndex block = kNoBlock;
         std::uint8_t chunk = 0;
@@ -124,6 +125,8 @@ class Device {
     bool give_room(std::uint64_t bytes);
     /// `driver_bytes` of what was given stay with the driver.
     void keep_room(std::uint64_t driver_bytes) noexcept;
+    /// The program lets another device use this one's memory.
+    void add_peer(int peer);
     /// Releases host memory of ours that is not in use. False if there was none.
     bool trim_host() { return host_pool_.trim(0) != 0; }
 
@@ -144,10 +147,11 @@ class Device {
     /// Runs an operation on a stream around the real call.
     CUresult run(Operation& op, CUcontext context, CUstream stream, RealCall real);
     /// Marks the blocks of an operation as staying for good, and brings them.
-    void keep_for_good(Operation& op);
+    void keep_for_good(Operation& op, StayReason reason);
 
     // What copies and memsets do to pointer tables.
     void follow_payload(std::uint64_t dst, const void* payload, std::size_t bytes);
+    void add_edge(std::uint64_t slot, std::uint64_t target) { edges_.add(slot, target); }
     void overwrite_edges(std::uint64_t dst, std::size_t bytes) { edges_.overwrite(dst, bytes); }
     void copy_edges(std::uint64_t dst, std::uint64_t src, std::size_t bytes) {
         edges_.copy(dst, src, bytes);
@@ -161,8 +165,9 @@ class Device {
     bool capturing() const noexcept { return captures_.load(std::memory_order_seq_cst) > 0; }
     /// The stream is part of a capture. Asks the driver.
     bool is_captured(CUstream stream);
-    GraphReader graph_reader() noexcept {
-        return {driver_, functions_, space_.low(), space_.high()};
+    /// Addresses that are or may become buffers.
+    std::pair<std::uint64_t, std::uint64_t> addresses() const noexcept {
+        return {space_.low(), space_.high()};
     }
     /// Memory that graphs allocate by themselves: asks the driver how much it is now.
     void look_at_graph_memory() noexcept;
@@ -191,6 +196,8 @@ class Device {
     bool is_valid();
     /// Ends the worker. No driver call is made where the context or the driver is gone.
     void stop(bool context_gone);
+    /// A worker moves its blocks.
+    bool swaps() const noexcept { return worker_ && worker_->running(); }
     bool lost() const noexcept { return worker_ && worker_->lost(); }
 
   private:
@@ -249,6 +256,7 @@ class Device {
     std::uint64_t taken_bytes() noexcept;
     std::uint64_t host_room() noexcept;
     void update_limit() noexcept;
+    void grant_peers(Buffer& buffer);
     void count_alloc(std::uint64_t asked, std::uint64_t span);
     void count_free(std::uint64_t asked, std::uint64_t span);
 

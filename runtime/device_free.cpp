@@ -83,6 +83,12 @@ void Device::end_blocks(Buffer& buffer) {
         Block& block = blocks_.block(buffer.first + i);
         if (log_) log_->free(block.id.load());
         note_block_free(block.id.load());
+        const StayReason reason = block.stays_because.exchange(StayReason::None);
+        if (reason != StayReason::None) {
+            Counters::subtract(counters_.for_good_bytes, block.bytes());
+            Counters::subtract(counters_.stay_bytes[static_cast<std::size_t>(reason)],
+                               block.bytes());
+        }
         Residency before = Residency::Free;
         // Pins of other threads are about to go, and a remap is short.
         while (!block.cell.free(&before)) {

@@ -135,6 +135,7 @@ Result<Buffer*> Device::new_buffer(std::uint64_t bytes) {
         return fail(CUDA_ERROR_OUT_OF_MEMORY, "table of blocks");
     }
     buffer->range_bytes = range;
+    buffer->peers = remapper_.peers();
     if (!give_memory(*buffer, stays(bytes))) {
         space_.give_back(*base, range);
         blocks_.remove(buffer);
@@ -154,6 +155,7 @@ void Device::begin_life(Buffer& buffer, const Birth& birth) {
     buffer.context = birth.context;
     buffer.sync_memops = false;
     buffer.pool = birth.pool;
+    if (buffer.peers != remapper_.peers()) grant_peers(buffer);
     const Use filled = fill(buffer, birth);
     const std::uint64_t now = ops_.load(std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < buffer.count; ++i) {

@@ -135,6 +135,8 @@ void Device::name_table(Operation& op, std::uint64_t base, std::uint64_t bytes) 
     for (const std::uint64_t target : targets)
         if (const PageTag tag = space_.find(target); tag != 0)
             name_tagged(op, tag, target, UINT32_MAX);
+        else
+            op.foreign.push_back(target);
     op.by_parts = by_parts;
 }
 

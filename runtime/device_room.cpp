@@ -63,7 +63,37 @@ bool Device::give_room(std::uint64_t bytes) {
         worker_->want_memory(0, static_cast<std::uint32_t>(missing / kChunkBytes[0]));
         worker_->wait_progress(seen, 10'000);
     }
-    return device_pool_.existing_bytes() < before;
+    if (device_pool_.existing_bytes() < before) return true;
+    update_limit();
+    return false;
+}
+
+void Device::add_peer(int peer) {
+    if (!remapper_.add_peer(peer)) return;
+    const CaptureScope relaxed(driver_, capturing());
+    // What is mapped from here on is mapped for the peer too. A pin keeps a block's mapping as it
+    // is, wherever it lies.
+    for (BlockIndex i = 0; i < blocks_.end(); ++i) {
+        Block& block = blocks_.block(i);
+        PinResult pinned = PinResult::Busy;
+        while ((pinned = block.cell.pin(true)) == PinResult::Busy && !worker_->lost()) {
+            const std::uint32_t seen = worker_->progress();
+            worker_->wait_progress(seen, 1000);
+        }
+        if (pinned == PinResult::Gone || pinned == PinResult::Busy) continue;
+        (void)remapper_.grant(block.base, block.bytes());
+        block.cell.unpin();
+    }
+    slabs_.for_each_page([&](std::uint64_t base) { (void)remapper_.grant(base, kPageBytes); });
+}
+
+/// Of memory that was free while peers came.
+void Device::grant_peers(Buffer& buffer) {
+    buffer.peers = remapper_.peers();
+    for (std::uint32_t i = 0; i < buffer.count; ++i) {
+        const Block& block = blocks_.block(buffer.first + i);
+        (void)remapper_.grant(block.base, block.bytes());
+    }
 }
 
 void Device::look_at_graph_memory() noexcept {

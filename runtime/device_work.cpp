@@ -34,6 +34,7 @@ void Operation::clear() noexcept {
     spans.clear();
     operands_named.clear();
     tables.clear();
+    foreign.clear();
     operands.clear();
     signature = 0;
     kind = OpKind::Launch;
@@ -209,7 +210,7 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
     revive(context);
     const StreamIndex index = streams_.find(context, stream);
     if (capturing() && is_captured(stream)) {
-        keep_for_good(op);
+        keep_for_good(op, StayReason::Capture);
         return real();
     }
     ops_.fetch_add(1, std::memory_order_relaxed);
@@ -287,13 +288,15 @@ bool Device::is_captured(CUstream stream) {
     return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-void Device::keep_for_good(Operation& op) {
+void Device::keep_for_good(Operation& op, StayReason reason) {
     bool any = false;
     for (const BlockIndex index : op.blocks) {
         Block& block = blocks_.block(index);
         block.fresh.store(false);
         if (block.for_good.exchange(true)) continue;
+        block.stays_because.store(reason);
         Counters::add(counters_.for_good_bytes, block.bytes());
+        Counters::add(counters_.stay_bytes[static_cast<std::size_t>(reason)], block.bytes());
         std::lock_guard lock(buffers_mutex_);
         graph_blocks_.push_back(index);
         any = true;

@@ -43,34 +43,7 @@ std::unique_ptr<EventLog> open_log(const Driver& driver, const Config& config) {
     return nullptr;
 }
 
-/// A thread's operation lives as long as the thread. The pointer is trivially destructible: a hook
-/// that runs after the cleaner makes a new one.
-thread_local Operation* t_operation = nullptr;
-struct OperationCleaner {
-    ~OperationCleaner() {
-        delete t_operation;
-        t_operation = nullptr;
-    }
-};
-
 }  // namespace
-
-Operation& fresh_operation() noexcept {
-    if (!t_operation) {
-        thread_local OperationCleaner cleaner;
-        (void)&cleaner;
-        t_operation = new Operation;
-        t_operation->blocks.reserve(1024);
-        t_operation->changes.reserve(1024);
-        t_operation->spans.reserve(256);
-        t_operation->operands_named.reserve(Trials::kMaxWatches);
-        t_operation->tables.reserve(64);
-        t_operation->operands.reserve(1024);
-        t_operation->commands.reserve(256);
-    }
-    t_operation->clear();
-    return *t_operation;
-}
 
 std::uint64_t mix_signature(std::uint64_t hash, std::uint64_t value) noexcept {
     hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
@@ -148,14 +121,18 @@ Device* Engine::Impl::open(CUdevice ordinal, CUcontext context) noexcept {
     if (!host_limit.load()) host_limit.store(new HostLimit(host_limit_of(config)));
     Device* device =
         Device::open(driver, config, log.get(), ordinal, context, host_limit.load()).release();
+    if (device) for_each_device([&](Device&) { many_devices.store(true); });
     devices[ordinal].store(device, std::memory_order_release);
+    const auto end = static_cast<std::size_t>(ordinal) + 1;
+    if (device && end > device_end.load()) device_end.store(end, std::memory_order_release);
     passes_through[ordinal].store(device == nullptr);
     return device;
 }
 
 Device* Engine::Impl::owner(std::uint64_t address) noexcept {
-    for (auto& slot : devices) {
-        Device* device = slot.load(std::memory_order_acquire);
+    const std::size_t end = device_end.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < end; ++i) {
+        Device* device = devices[i].load(std::memory_order_acquire);
         if (device && device->owns(address)) return device;
     }
     return nullptr;
@@ -246,6 +223,19 @@ CUresult Engine::context_synchronize(RealCall real) noexcept {
     });
 }
 
+CUresult Engine::enable_peer(CUcontext peer, RealCall real) noexcept {
+    return guarded([&] {
+        const CUresult result = real();
+        CUdevice user = 0;
+        if (result != CUDA_SUCCESS || impl_->driver.cuCtxGetDevice(&user) != CUDA_SUCCESS)
+            return result;
+        const ContextScope scope(impl_->driver, peer);
+        CUcontext context = nullptr;
+        if (Device* owner = impl_->current(&context, true)) owner->add_peer(user);
+        return result;
+    });
+}
+
 CUresult Engine::context_destroy(CUcontext context, RealCall real) noexcept {
     return guarded([&] {
         impl_->for_each_device([&](Device& device) { device.settle(context); });
@@ -272,7 +262,13 @@ CUresult Engine::Impl::end_primary(CUdevice ordinal, bool always, RealCall real)
     device->settle(primary);
     const CUresult result = real();
     const bool asked = driver.cuDevicePrimaryCtxGetState(ordinal, &flags, &active) == CUDA_SUCCESS;
-    if ((always && result == CUDA_SUCCESS) || (asked && !active)) device->purge(primary);
+    if ((always && result == CUDA_SUCCESS) || (asked && !active)) {
+        device->purge(primary);
+        // Streams of it may have worked on memory of others.
+        for_each_device([&](Device& other) { other.streams().forget_context(primary); });
+        program_memory.remove_of(device,
+                                 [&](const ProgramAllocation& freed) { account(freed, false); });
+    }
     context_epoch.fetch_add(1);
     return result;
 }

@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "runtime/config.hpp"
+#include "runtime/counters.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/function_ref.hpp"
 #include "runtime/program_memory.hpp"
@@ -150,8 +151,12 @@ class Engine {
     /// (a texture, a graph node's parameters, an export to another process or device): the buffers
     /// stay resident for good before `real` is made. `bytes` may be 0 for "the buffer that holds
     /// it".
-    CUresult use_for_good(const std::uint64_t* addresses, std::size_t count,
+    CUresult use_for_good(const std::uint64_t* addresses, std::size_t count, StayReason reason,
                           RealCall real) noexcept;
+    /// Several copies in one call, all on the same stream.
+    CUresult copies(const CopyRequest* requests, std::size_t count, RealCall real) noexcept;
+    /// cuTensorMapEncode*, cuTensorMapReplaceAddress: `map` describes a tensor at `address`.
+    CUresult tensor_map(const CUtensorMap* map, std::uint64_t address, RealCall real) noexcept;
 
     // Streams and events.
     void stream_created(CUstream stream) noexcept;
@@ -177,6 +182,10 @@ class Engine {
     void graph_conditional(CUgraphNode node, const CUgraph* bodies, std::size_t count) noexcept;
 
     // Contexts, devices, modules.
+    /// cuCtxEnablePeerAccess: the current context's device may use memory of `peer`'s.
+    CUresult enable_peer(CUcontext peer, RealCall real) noexcept;
+    CUresult pool_set_access(CUmemoryPool pool, const CUmemAccessDesc* access, std::size_t count,
+                             RealCall real) noexcept;
     CUresult context_destroy(CUcontext context, RealCall real) noexcept;
     /// cuDevicePrimaryCtxReset, and cuDevicePrimaryCtxRelease (which may be the last one).
     CUresult primary_reset(CUdevice device, RealCall real) noexcept;

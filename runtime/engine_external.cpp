@@ -33,18 +33,30 @@ void Engine::Impl::account(const ProgramAllocation& allocation, bool came) noexc
     }
 }
 
+std::uint64_t Engine::Impl::driver_free() noexcept {
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    return driver.cuMemGetInfo(&free_bytes, &total_bytes) == CUDA_SUCCESS ? free_bytes : 0;
+}
+
 CUresult Engine::Impl::with_room(Device* device, std::uint64_t bytes, RealCall real) {
     CUresult result = real();
     if (result != CUDA_ERROR_OUT_OF_MEMORY || !device) return result;
     const bool unknown = bytes == 0;
     if (unknown) bytes = kUnknownNeedBytes;
-    for (int tries = 0; tries < kRoomTries && result == CUDA_ERROR_OUT_OF_MEMORY; ++tries) {
-        if (!device->give_room(bytes)) break;
+    std::uint64_t taken = 0;
+    for (int tries = 0; tries < kRoomTries && device->give_room(bytes); ++tries) {
+        const std::uint64_t before = driver_free();
         result = real();
-        if (result == CUDA_ERROR_OUT_OF_MEMORY) bytes *= 2;
+        const std::uint64_t after = driver_free();
+        if (result != CUDA_ERROR_OUT_OF_MEMORY) {
+            taken = before > after ? before - after : 0;
+            break;
+        }
+        bytes *= 2;
     }
     // What the program asked for is counted by who asked; what the driver took is gone for us.
-    device->keep_room(unknown && result == CUDA_SUCCESS ? bytes : 0);
+    device->keep_room(unknown && result == CUDA_SUCCESS ? taken : 0);
     return result;
 }
 
@@ -59,7 +71,6 @@ void Engine::real_allocated(std::uint64_t key, std::size_t bytes, MemoryPlace pl
     guarded([&] {
         CUcontext context = nullptr;
         Device* device = impl_->current(&context, true);
-        if (place == MemoryPlace::Host) device = nullptr;
         const ProgramAllocation allocation{bytes, place, device};
         ProgramAllocation replaced;
         impl_->program_memory.add(key, allocation, &replaced);

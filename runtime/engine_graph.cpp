@@ -55,8 +55,17 @@ CUresult Engine::graph_update(CUgraphExec exec, CUgraph graph, RealCall real) no
 
 void Engine::Impl::read_graph(Device& device, CUgraphExec exec, CUgraph graph) {
     if (!GraphReader::possible(driver)) return graphs.destroyed(exec);
-    GraphReader reader = device.graph_reader();
+    GraphReader reader = graph_reader(device);
     graphs.instantiated(exec, graph, reader);
+}
+
+GraphReader Engine::Impl::graph_reader(Device& device) {
+    GraphReader reader(driver, device.functions());
+    for_each_device([&](Device& any) {
+        const auto [low, high] = any.addresses();
+        reader.look_for(low, high);
+    });
+    return reader;
 }
 
 CUresult Engine::graph_child_set(CUgraphExec exec, CUgraph child, RealCall real) noexcept {
@@ -66,7 +75,7 @@ CUresult Engine::graph_child_set(CUgraphExec exec, CUgraph child, RealCall real)
         const CUresult result = real();
         if (result != CUDA_SUCCESS || !device || !GraphReader::possible(impl_->driver))
             return result;
-        GraphReader reader = device->graph_reader();
+        GraphReader reader = impl_->graph_reader(*device);
         impl_->graphs.child_changed(exec, child, reader);
         return result;
     });
@@ -79,7 +88,7 @@ CUresult Engine::graph_node_set(CUgraphExec exec, CUgraphNode node, const CUgrap
         Device* device = impl_->current(&context, false);
         const CUresult result = real();
         if (result == CUDA_SUCCESS && device)
-            impl_->graphs.node_changed(exec, node, device->graph_reader().any(params));
+            impl_->graphs.node_changed(exec, node, impl_->graph_reader(*device).any(params));
         return result;
     });
 }
@@ -99,8 +108,6 @@ void Engine::graph_conditional(CUgraphNode node, const CUgraph* bodies,
     });
 }
 
-namespace {
-
 /// What one launch of a graph has to know of it.
 struct GraphRun {
     std::vector<FunctionInfo*> functions;
@@ -109,8 +116,11 @@ struct GraphRun {
     bool allocates = false;
 };
 
-void name_graph(Device& device, Operation& op, const GraphExec& exec, GraphRun* run) {
+void Engine::Impl::name_graph(Device& device, OperationParts& parts, const GraphExec& exec,
+                              GraphRun* run) {
     run->known = true;
+    const bool many = many_devices.load(std::memory_order_relaxed);
+    Operation& op = parts.of(device);
     op.signature = mix_signature(static_cast<std::uint64_t>(OpKind::Graph), exec.serial);
     for (const auto& [node, reach] : exec.nodes) {
         run->known &= reach.known;
@@ -121,15 +131,16 @@ void name_graph(Device& device, Operation& op, const GraphExec& exec, GraphRun* 
         }
         run->payloads.insert(run->payloads.end(), reach.payloads.begin(), reach.payloads.end());
         for (const GraphReach& at : reach.reaches) {
+            Device* const there = many ? owner(at.address) : &device;
+            if (!there) continue;
+            Operation& part = parts.of(*there);
             if (at.bytes)
-                device.name_range(op, at.address, at.bytes);
+                there->name_range(part, at.address, at.bytes);
             else
-                device.name_address(op, at.address);
+                there->name_address(part, at.address);
         }
     }
 }
-
-}  // namespace
 
 CUresult Engine::graph_launch(CUgraphExec exec, CUstream stream, RealCall real) noexcept {
     return guarded([&] {
@@ -140,11 +151,12 @@ CUresult Engine::graph_launch(CUgraphExec exec, CUstream stream, RealCall real) 
         if (device->capturing() && device->is_captured(stream)) return real();
         thread_local GraphRun run;
         run = {};
-        Operation& op = fresh_operation();
+        OperationParts parts;
+        Operation& op = parts.of(*device);
         op.kind = OpKind::Graph;
         op.signature = static_cast<std::uint64_t>(OpKind::Graph);
         (void)impl_->graphs.visit(
-            exec, [&](const GraphExec& known) { name_graph(*device, op, known, &run); });
+            exec, [&](const GraphExec& known) { impl_->name_graph(*device, parts, known, &run); });
         // The payloads are what they are now: whoever changes them later races with the graph.
         for (const GraphPayload& payload : run.payloads)
             device->follow_payload(payload.dst, payload.src, payload.bytes);
@@ -153,9 +165,11 @@ CUresult Engine::graph_launch(CUgraphExec exec, CUstream stream, RealCall real) 
             op.explained = false;
             device->name_everything(op);
         }
+        if (impl_->many_devices.load(std::memory_order_relaxed))
+            parts.follow_foreign([&](std::uint64_t address) { return impl_->owner(address); });
         Counters::add(device->counters().graph_launches);
         const auto with_room = [&] { return impl_->with_room(device, 0, real); };
-        const CUresult result = device->run(op, context, stream, with_room);
+        const CUresult result = parts.run(device, context, stream, with_room);
         if (result != CUDA_SUCCESS) return result;
         for (FunctionInfo* function : run.functions)
             function->launches.fetch_add(1, std::memory_order_relaxed);

@@ -11,12 +11,16 @@
 
 #include "runtime/device.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/engine_parts.hpp"
 #include "runtime/graph_table.hpp"
 #include "runtime/host_limit.hpp"
 #include "runtime/pool_table.hpp"
 #include "runtime/program_memory.hpp"
+#include "runtime/tensor_maps.hpp"
 
 namespace libswap {
+
+struct GraphRun;
 
 struct Engine::Impl {
     static constexpr std::size_t kMaxDevices = 64;
@@ -31,13 +35,17 @@ struct Engine::Impl {
 
     /// A device is looked at once, by the first allocation or question about its memory.
     std::array<std::atomic<Device*>, kMaxDevices> devices{};
+    std::atomic<std::size_t> device_end{0};  ///< behind the last of them
     std::array<std::atomic<bool>, kMaxDevices> passes_through{};
     std::mutex open_mutex;
+    /// More than one is swapped: memory of one may be used by another.
+    std::atomic<bool> many_devices{false};
     std::atomic<std::uint32_t> context_epoch{1};
     std::atomic<bool> ended{false};
 
     PoolTable pools;
     GraphTable graphs;
+    TensorMaps tensor_maps;
 
     ProgramMemory program_memory;
     /// Made when the first device is looked at.
@@ -46,15 +54,24 @@ struct Engine::Impl {
     std::mutex pitch_mutex;
     std::map<std::pair<std::size_t, unsigned>, std::size_t> pitches;
 
+    /// What a copy does to tables of pointers.
+    void follow_copy(const CopyRequest& request);
+    void follow_payload(Device& device, const CopyRequest& request);
+    bool name_parameters(Device& device, OperationParts& parts, const LaunchRequest& request);
+    void name_word(OperationParts& parts, const Device* apart_from, std::uint64_t word);
     /// Counts memory of the program that came or went.
     void account(const ProgramAllocation& allocation, bool came) noexcept;
     /// A call that makes the driver allocate `bytes` of the device (0: some amount). Where it is
     /// out of memory and we have some, that is given away and the call made again.
     CUresult with_room(Device* device, std::uint64_t bytes, RealCall real);
+    /// Device memory that the driver has left, 0 where it does not tell.
+    std::uint64_t driver_free() noexcept;
     /// This thread's calls invalidate no capture.
     bool thread_is_relaxed() noexcept;
     /// What the driver says to a call that a capture may forbid.
     CUresult ask_unsafe() noexcept;
+    GraphReader graph_reader(Device& device);
+    void name_graph(Device& device, OperationParts& parts, const GraphExec& exec, GraphRun* run);
     void read_graph(Device& device, CUgraphExec exec, CUgraph graph);
     std::size_t pitch_of(std::size_t width, unsigned element_bytes);
 
@@ -75,16 +92,14 @@ struct Engine::Impl {
 
     template <typename Visit>
     void for_each_device(Visit&& visit) {
-        for (auto& slot : devices)
-            if (Device* device = slot.load(std::memory_order_acquire)) visit(*device);
+        const std::size_t end = device_end.load(std::memory_order_acquire);
+        for (std::size_t i = 0; i < end; ++i)
+            if (Device* device = devices[i].load(std::memory_order_acquire)) visit(*device);
     }
 
   private:
     Device* open(CUdevice ordinal, CUcontext context) noexcept;
 };
-
-/// This thread's operation, empty.
-Operation& fresh_operation() noexcept;
 
 std::uint64_t mix_signature(std::uint64_t hash, std::uint64_t value) noexcept;
 

@@ -200,7 +200,7 @@ CUresult Engine::ipc_get_mem_handle(CUipcMemHandle*, CUdeviceptr ptr, RealCall r
 
 CUresult Engine::export_range(CUdeviceptr ptr, std::size_t bytes, RealCall real) noexcept {
     const std::uint64_t ends[] = {ptr, bytes ? ptr + bytes - 1 : ptr};
-    return use_for_good(ends, 2, real);
+    return use_for_good(ends, 2, StayReason::Export, real);
 }
 
 }  // namespace libswap

@@ -160,6 +160,22 @@ CUresult Engine::pool_set_attribute(CUmemoryPool handle, CUmemPool_attribute att
     });
 }
 
+CUresult Engine::pool_set_access(CUmemoryPool handle, const CUmemAccessDesc* access,
+                                 std::size_t count, RealCall real) noexcept {
+    return guarded([&] {
+        const CUresult result = real();
+        Pool* pool = result == CUDA_SUCCESS ? impl_->pools.find(handle) : nullptr;
+        Device* device = pool && pool->ours ? impl_->device(pool->device) : nullptr;
+        if (!device || !access) return result;
+        // Taken away again, access stays: that a program relies on a fault is not to be expected.
+        for (std::size_t i = 0; i < count; ++i)
+            if (access[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+                device->add_peer(access[i].location.id);
+        return result;
+    });
+}
+
 CUresult Engine::pool_export_pointer(CUdeviceptr ptr, RealCall real) noexcept {
     // Pools that we serve are not shareable, and the driver refuses their memory as well.
     return guarded([&] { return impl_->owner(ptr) ? CUDA_ERROR_INVALID_VALUE : real(); });

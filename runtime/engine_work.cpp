@@ -20,21 +20,6 @@ bool is_captured(Device* device, CUstream stream) {
     return device->capturing() && device->is_captured(stream);
 }
 
-/// Names what a kernel's parameters reach. False if its layout is not known.
-bool name_parameters(Device& device, Operation& op, const LaunchRequest& request) {
-    FunctionInfo* info = device.functions().find(request.function);
-    op.function = info;
-    if (!info || !info->layout_known) {
-        op.explained = false;
-        device.name_everything_unmappable(op);
-        return false;
-    }
-    for_each_parameter_word(*info, request.params, request.extra,
-                            [&](std::uint64_t word) { device.name_address(op, word); });
-    device.name_globals(op);
-    return true;
-}
-
 std::uint64_t launch_signature(const Operation& op, const LaunchRequest& request) noexcept {
     std::uint64_t hash = op.function ? op.function->hash : 1;
     for (int i = 0; i < 3; ++i)
@@ -51,29 +36,95 @@ bool is_host_pointer(const Driver& driver, std::uint64_t address) noexcept {
     return code == CUDA_ERROR_INVALID_VALUE || (code == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST);
 }
 
-void follow_copy(Device& device, const Driver& driver, const CopyRequest& request, bool dst_ours,
-                 bool src_ours) {
-    const bool to_device =
-        request.dst_side != CopySide::Host && request.dst_side != CopySide::Array;
-    if (!to_device || request.dst_bytes == 0) return;
-    if (request.contiguous && src_ours) {
-        device.copy_edges(request.dst, request.src, request.dst_bytes);
-        return;
-    }
-    const bool small = request.contiguous && request.dst_bytes <= PointerEdges::kMaxPayloadBytes &&
-                       request.dst_bytes >= 8;
-    const bool from_host =
-        small && (request.src_side == CopySide::Host ||
-                  (request.src_side == CopySide::Unified && is_host_pointer(driver, request.src)));
-    // Tables may lie in module globals, which are not ours.
-    if (from_host)
-        device.follow_payload(request.dst, reinterpret_cast<const void*>(request.src),
-                              request.dst_bytes);
-    else if (dst_ours)
-        device.overwrite_edges(request.dst, request.dst_bytes);
+/// An address on a side of a copy that may be a device's.
+bool may_be_ours(CopySide side) noexcept {
+    return side == CopySide::Device || side == CopySide::Unified;
+}
+
+std::uint64_t copy_signature(const CopyRequest& request, bool dst_ours, bool src_ours) noexcept {
+    return mix_signature(
+        static_cast<std::uint64_t>(OpKind::Copy) << 8 | (dst_ours ? 2u : 0u) | (src_ours ? 1u : 0u),
+        request.dst_bytes);
 }
 
 }  // namespace
+
+/// A word that may be an address: of the device's own memory, or of another one's.
+void Engine::Impl::name_word(OperationParts& parts, const Device* apart_from, std::uint64_t word) {
+    for_each_device([&](Device& other) {
+        if (&other != apart_from && other.owns(word)) other.name_address(parts.of(other), word);
+    });
+}
+
+/// Names what a kernel's parameters reach. False if its layout is not known.
+bool Engine::Impl::name_parameters(Device& device, OperationParts& parts,
+                                   const LaunchRequest& request) {
+    Operation& op = parts.of(device);
+    op.by_parts = device.by_parts();
+    FunctionInfo* info = device.functions().find(request.function);
+    op.function = info;
+    if (!info || !info->layout_known) {
+        op.explained = false;
+        device.name_everything_unmappable(op);
+        return false;
+    }
+    const bool many = many_devices.load(std::memory_order_relaxed);
+    for_each_parameter_word(*info, request.params, request.extra, [&](std::uint64_t word) {
+        device.name_address(op, word);
+        if (many) name_word(parts, &device, word);
+    });
+    if (tensor_maps.any())
+        for_each_parameter(*info, request.params, request.extra,
+                           [&](const void* memory, const ParamSlot& slot) {
+                               tensor_maps.for_each(memory, slot.bytes, slot.offset,
+                                                    [&](std::size_t, std::uint64_t address) {
+                                                        name_word(parts, nullptr, address);
+                                                    });
+                           });
+    device.name_globals(op);
+    if (many) parts.follow_foreign([this](std::uint64_t address) { return owner(address); });
+    return true;
+}
+
+void Engine::Impl::follow_payload(Device& device, const CopyRequest& request) {
+    const void* const payload = reinterpret_cast<const void*>(request.src);
+    device.follow_payload(request.dst, payload, request.dst_bytes);
+    if (tensor_maps.any())
+        tensor_maps.for_each(payload, request.dst_bytes, request.dst,
+                             [&](std::size_t offset, std::uint64_t address) {
+                                 device.add_edge(request.dst + offset, address);
+                             });
+    if (!many_devices.load(std::memory_order_relaxed)) return;
+    std::size_t offset = (8 - request.dst % 8) % 8;
+    for (; offset + 8 <= request.dst_bytes; offset += 8) {
+        std::uint64_t word;
+        __builtin_memcpy(&word, static_cast<const char*>(payload) + offset, 8);
+        for_each_device([&](Device& other) {
+            if (&other != &device && other.owns(word)) device.add_edge(request.dst + offset, word);
+        });
+    }
+}
+
+void Engine::Impl::follow_copy(const CopyRequest& request) {
+    if (!may_be_ours(request.dst_side) || request.dst_bytes == 0) return;
+    Device* const dst = owner(request.dst);
+    Device* const src = may_be_ours(request.src_side) ? owner(request.src) : nullptr;
+    if (request.contiguous && src && src == dst)
+        return dst->copy_edges(request.dst, request.src, request.dst_bytes);
+    const bool small = request.contiguous && request.dst_bytes <= PointerEdges::kMaxPayloadBytes &&
+                       request.dst_bytes >= 8;
+    const bool from_host =
+        small && !src &&
+        (request.src_side == CopySide::Host ||
+         (request.src_side == CopySide::Unified && is_host_pointer(driver, request.src)));
+    if (from_host) {
+        // Tables may lie in module globals, which are no device's buffers.
+        CUcontext context = nullptr;
+        if (Device* device = dst ? dst : current(&context, false)) follow_payload(*device, request);
+    } else if (dst) {
+        dst->overwrite_edges(request.dst, request.dst_bytes);
+    }
+}
 
 CUresult Engine::launch(const LaunchRequest& request, RealCall real) noexcept {
     return guarded([&] {
@@ -84,10 +135,11 @@ CUresult Engine::launch(const LaunchRequest& request, RealCall real) noexcept {
         // before. What we give comes from blocks that this launch does not name, so not while it
         // holds pins.
         CUresult result = CUDA_SUCCESS;
+        std::uint64_t free_before = 0;
         for (int tries = 0; tries < kRoomTries; ++tries) {
-            Operation& op = fresh_operation();
-            op.by_parts = device->by_parts();
-            name_parameters(*device, op, request);
+            OperationParts parts;
+            impl_->name_parameters(*device, parts, request);
+            Operation& op = parts.of(*device);
             op.signature = launch_signature(op, request);
             bool refused = false;
             const auto call = [&] {
@@ -96,47 +148,62 @@ CUresult Engine::launch(const LaunchRequest& request, RealCall real) noexcept {
                 return code;
             };
             Counters::add(device->counters().launches);
-            result = device->run(op, context, request.stream, call);
+            result = parts.run(device, context, request.stream, call);
             if (!refused || !device->give_room(kLaunchRoomBytes << tries)) break;
-            device->keep_room(kLaunchRoomBytes << tries);
+            free_before = impl_->driver_free();
+        }
+        if (free_before != 0) {
+            const std::uint64_t free_after = impl_->driver_free();
+            const bool took = result == CUDA_SUCCESS && free_before > free_after;
+            device->keep_room(took ? free_before - free_after : 0);
         }
         return result;
     });
 }
 
 CUresult Engine::copy(const CopyRequest& request, RealCall real) noexcept {
+    return copies(&request, 1, real);
+}
+
+CUresult Engine::copies(const CopyRequest* requests, std::size_t count, RealCall real) noexcept {
     return guarded([&] {
         CUcontext context = nullptr;
-        Device* device = impl_->current(&context, false);
-        if (!device || is_captured(device, request.stream)) return real();
-        const auto ours = [&](CopySide side, std::uint64_t address) {
-            return (side == CopySide::Device || side == CopySide::Unified) && device->owns(address);
-        };
-        const bool dst_ours = ours(request.dst_side, request.dst);
-        const bool src_ours = ours(request.src_side, request.src);
-        if (!dst_ours && !src_ours && request.src_side != CopySide::Host &&
-            request.src_side != CopySide::Unified)
+        Device* const home = impl_->current(&context, false);
+        if (count == 0 || !context || (home && is_captured(home, requests[0].stream)))
             return real();
-        Operation& op = fresh_operation();
-        op.kind = OpKind::Copy;
-        op.writes = dst_ours;
-        op.host_is_fine = true;
-        if (dst_ours) device->name_range(op, request.dst, request.dst_bytes);
-        if (src_ours) device->name_range(op, request.src, request.src_bytes);
-        // One call over places of both kinds is a case no manual describes: bring all of it
-        // instead.
-        if (op.blocks.size() > 1) op.host_is_fine = device->all_on_host(op);
-        follow_copy(*device, impl_->driver, request, dst_ours, src_ours);
-        if (!dst_ours && !src_ours) return real();
-        op.signature = mix_signature(static_cast<std::uint64_t>(OpKind::Copy) << 8 |
-                                         (dst_ours ? 2u : 0u) | (src_ours ? 1u : 0u),
-                                     request.dst_bytes);
-        Counters::add(device->counters().copies);
-        const CUresult result = device->run(op, context, request.stream, real);
-        const bool sync = request.async && ((dst_ours && device->sync_memops(request.dst)) ||
-                                            (src_ours && device->sync_memops(request.src)));
-        if (sync && result == CUDA_SUCCESS)
-            return impl_->driver.cuStreamSynchronize(request.stream);
+        OperationParts parts;
+        std::uint64_t signature = 0;
+        bool sync = false;
+        const auto name = [&](CopySide side, std::uint64_t address, std::size_t bytes, bool write) {
+            Device* device = may_be_ours(side) ? impl_->owner(address) : nullptr;
+            if (!device) return false;
+            Operation& op = parts.of(*device);
+            if (op.blocks.empty()) op.writes = false;
+            op.kind = OpKind::Copy;
+            op.host_is_fine = true;
+            op.writes |= write;
+            device->name_range(op, address, bytes);
+            sync |= device->sync_memops(address);
+            return true;
+        };
+        for (std::size_t i = 0; i < count; ++i) {
+            const CopyRequest& copy = requests[i];
+            const bool dst_ours = name(copy.dst_side, copy.dst, copy.dst_bytes, true);
+            const bool src_ours = name(copy.src_side, copy.src, copy.src_bytes, false);
+            impl_->follow_copy(copy);
+            signature = mix_signature(signature, copy_signature(copy, dst_ours, src_ours));
+        }
+        if (parts.empty()) return real();
+        parts.for_each([&](Device& device, Operation& op) {
+            // One call over places of both kinds is a case no manual describes: bring all of it
+            // instead.
+            if (op.blocks.size() > 1) op.host_is_fine = device.all_on_host(op);
+            op.signature = signature;
+            Counters::add(device.counters().copies);
+        });
+        const CUresult result = parts.run(home, context, requests[0].stream, real);
+        if (sync && requests[0].async && result == CUDA_SUCCESS)
+            return impl_->driver.cuStreamSynchronize(requests[0].stream);
         return result;
     });
 }
@@ -144,10 +211,11 @@ CUresult Engine::copy(const CopyRequest& request, RealCall real) noexcept {
 CUresult Engine::memset(const MemsetRequest& request, RealCall real) noexcept {
     return guarded([&] {
         CUcontext context = nullptr;
-        Device* device = impl_->current(&context, false);
-        if (!device || !device->owns(request.dst) || is_captured(device, request.stream))
-            return real();
-        Operation& op = fresh_operation();
+        Device* const home = impl_->current(&context, false);
+        Device* const device = impl_->owner(request.dst);
+        if (!device || !context || (home && is_captured(home, request.stream))) return real();
+        OperationParts parts;
+        Operation& op = parts.of(*device);
         op.kind = OpKind::Memset;
         op.host_is_fine = request.bytes <= kMemsetInPlaceBytes;
         device->name_range(op, request.dst, request.bytes);
@@ -155,24 +223,34 @@ CUresult Engine::memset(const MemsetRequest& request, RealCall real) noexcept {
         op.signature =
             mix_signature(static_cast<std::uint64_t>(OpKind::Memset) << 8, request.bytes);
         Counters::add(device->counters().memsets);
-        const CUresult result = device->run(op, context, request.stream, real);
+        const CUresult result = parts.run(home, context, request.stream, real);
         if (request.async && result == CUDA_SUCCESS && device->sync_memops(request.dst))
             return impl_->driver.cuStreamSynchronize(request.stream);
         return result;
     });
 }
 
-CUresult Engine::use_for_good(const std::uint64_t* addresses, std::size_t count,
+CUresult Engine::use_for_good(const std::uint64_t* addresses, std::size_t count, StayReason reason,
                               RealCall real) noexcept {
     return guarded([&] {
         for (std::size_t i = 0; i < count; ++i) {
             Device* device = impl_->owner(addresses[i]);
             if (!device) continue;
-            Operation& op = fresh_operation();
+            OperationParts parts;
+            Operation& op = parts.of(*device);
             device->name_address(op, addresses[i]);
-            device->keep_for_good(op);
+            device->keep_for_good(op, reason);
         }
         return real();
+    });
+}
+
+CUresult Engine::tensor_map(const CUtensorMap* map, std::uint64_t address, RealCall real) noexcept {
+    return guarded([&] {
+        const CUresult result = real();
+        if (result != CUDA_SUCCESS || !map || impl_->tensor_maps.built(map, address)) return result;
+        const auto done = [] { return CUDA_SUCCESS; };
+        return use_for_good(&address, 1, StayReason::TensorMap, done);
     });
 }
 

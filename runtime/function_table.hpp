@@ -108,6 +108,20 @@ void visit_words(const void* memory, std::size_t bytes, Visit&& visit) {
     }
 }
 
+/// Calls `visit(memory, slot)` for each parameter that is there whole.
+template <typename Visit>
+void for_each_parameter(const FunctionInfo& info, void** params, void** extra, Visit&& visit) {
+    std::size_t bytes = 0;
+    const void* buffer = params ? nullptr : extra_buffer(extra, &bytes);
+    for (std::size_t i = 0; i < info.params.size(); ++i) {
+        const ParamSlot& slot = info.params[i];
+        if (params && params[i])
+            visit(static_cast<const void*>(params[i]), slot);
+        else if (buffer && slot.offset + std::size_t{slot.bytes} <= bytes)
+            visit(static_cast<const void*>(static_cast<const char*>(buffer) + slot.offset), slot);
+    }
+}
+
 template <typename Visit>
 void for_each_parameter_word(const FunctionInfo& info, void** params, void** extra, Visit&& visit) {
     if (params) {

@@ -38,7 +38,10 @@ bool GraphReader::possible(const Driver& driver) noexcept {
 }
 
 void GraphReader::add(NodeReach& reach, std::uint64_t address, std::uint64_t bytes) {
-    if (!ours(address)) return;
+    const bool ours = std::any_of(ranges_.begin(), ranges_.end(), [&](const auto& range) {
+        return address - range.first < range.second - range.first;
+    });
+    if (!ours) return;
     const bool there =
         std::any_of(reach.reaches.begin(), reach.reaches.end(),
                     [&](const GraphReach& r) { return r.address == address && r.bytes == bytes; });

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <tsl/robin_map.h>
@@ -51,10 +52,11 @@ struct GraphExec {
 /// Reads what the nodes of graphs reach. @thread any
 class GraphReader {
   public:
-    /// Addresses from `low` to `high` are of interest.
-    GraphReader(const Driver& driver, FunctionTable& functions, std::uint64_t low,
-                std::uint64_t high) noexcept
-        : driver_(driver), functions_(functions), low_(low), high_(high) {}
+    GraphReader(const Driver& driver, FunctionTable& functions) noexcept
+        : driver_(driver), functions_(functions) {}
+    /// Addresses from `low` to `high` are of interest, mapped or not: memory may be freed and
+    /// allocated again while a graph lives.
+    void look_for(std::uint64_t low, std::uint64_t high) { ranges_.push_back({low, high}); }
 
     /// The driver has what is needed to read graphs.
     static bool possible(const Driver& driver) noexcept;
@@ -65,15 +67,12 @@ class GraphReader {
     NodeReach operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS& params);
     NodeReach any(const CUgraphNodeParams& params);
 
-    bool ours(std::uint64_t address) const noexcept { return address - low_ < high_ - low_; }
-
   private:
     void add(NodeReach& reach, std::uint64_t address, std::uint64_t bytes);
 
     const Driver& driver_;
     FunctionTable& functions_;
-    const std::uint64_t low_;
-    const std::uint64_t high_;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;
 };
 
 /// @thread any

@@ -27,7 +27,7 @@ enum class MemoryPlace : std::uint8_t {
 struct ProgramAllocation {
     std::uint64_t bytes = 0;
     MemoryPlace place = MemoryPlace::Device;
-    Device* device = nullptr;  ///< null for Host, and where the device is not swapped
+    Device* device = nullptr;  ///< whose context it is of; null where that is not swapped
 };
 
 /// Every change says what memory came (`allocated`) or went (`freed`), for the caller to account.
@@ -39,8 +39,7 @@ class ProgramMemory {
     void add(std::uint64_t key, const ProgramAllocation& allocation, ProgramAllocation* replaced);
     /// False if nothing is known by that key.
     bool remove(std::uint64_t key, ProgramAllocation* freed);
-    /// Allocations of a context that went are not listed by context: those of a device go with its
-    /// primary context.
+    /// All that was allocated in contexts of a device went with its primary context.
     template <typename Visit>
     void remove_of(const Device* device, Visit&& visit) {
         std::lock_guard lock(mutex_);

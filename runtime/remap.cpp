@@ -3,7 +3,29 @@
 
 #include "runtime/remap.hpp"
 
+#include <array>
+#include <bit>
+
 namespace libswap {
+
+bool Remapper::add_peer(int device) noexcept {
+    if (device < 0 || device >= 64 || device == device_) return false;
+    const std::uint64_t bit = std::uint64_t{1} << device;
+    return (peers_.fetch_or(bit) & bit) == 0;
+}
+
+Status Remapper::grant(std::uint64_t base, std::uint64_t bytes) noexcept {
+    std::array<CUmemAccessDesc, 65> access{};
+    std::size_t count = 0;
+    const auto add = [&](int device) {
+        access[count].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        access[count].location.id = device;
+        access[count++].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    };
+    add(device_);
+    for (std::uint64_t rest = peers(); rest != 0; rest &= rest - 1) add(std::countr_zero(rest));
+    return LIBSWAP_CU(driver_.cuMemSetAccess(base, bytes, access.data(), count));
+}
 
 Status Remapper::map(std::uint64_t base, std::span<Chunk* const> chunks) noexcept {
     const std::uint64_t bytes = kChunkBytes[chunks[0]->size_class];
@@ -15,11 +37,7 @@ Status Remapper::map(std::uint64_t base, std::span<Chunk* const> chunks) noexcep
         if (!status) break;
     }
     if (status) {
-        CUmemAccessDesc access{};
-        access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-        access.location.id = device_;
-        access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-        status = LIBSWAP_CU(driver_.cuMemSetAccess(base, bytes * chunks.size(), &access, 1));
+        status = grant(base, bytes * chunks.size());
     }
     if (!status && mapped != 0) {
         // A second try: an unmap that fails once would leave the range unusable.

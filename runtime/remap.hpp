@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 
@@ -26,6 +27,13 @@ class Remapper {
   public:
     Remapper(const Driver& driver, int device) noexcept : driver_(driver), device_(device) {}
 
+    /// From now on another device may access what is mapped, too. False if it may already.
+    bool add_peer(int device) noexcept;
+    /// The devices that may, one bit each.
+    std::uint64_t peers() const noexcept { return peers_.load(std::memory_order_acquire); }
+    /// Grants the device and its peers access to what is mapped.
+    Status grant(std::uint64_t base, std::uint64_t bytes) noexcept;
+
     /// Maps chunks behind each other at an unmapped range and grants access, once for the range.
     Status map(std::uint64_t base, std::span<Chunk* const> chunks) noexcept;
     /// Unmaps what map() mapped. On failure the range is mapped as before, if the driver lets us.
@@ -40,6 +48,7 @@ class Remapper {
 
     const Driver& driver_;
     const int device_;
+    std::atomic<std::uint64_t> peers_{0};
 };
 
 }  // namespace libswap

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "runtime/handle_pool.hpp"
@@ -66,6 +67,22 @@ class SlabHeap {
     bool find(std::uint32_t slab, std::uint64_t address, SlabPiece* piece) noexcept;
     /// Drops all pieces of a context.
     void purge(CUcontext context) noexcept;
+
+    /// Calls `visit(base)` for each page that is mapped or about to be. Not under the lock.
+    template <typename Visit>
+    void for_each_page(Visit&& visit) {
+        for (std::size_t i = 0;; ++i) {
+            std::uint64_t base = 0;
+            std::uint32_t pages = 0;
+            {
+                std::lock_guard lock(mutex_);
+                if (i >= slabs_.size()) return;
+                base = slabs_[i]->base;
+                pages = slabs_[i]->claimed_pages;
+            }
+            for (std::uint32_t page = 0; page < pages; ++page) visit(base + page * kPageBytes);
+        }
+    }
 
     std::uint64_t used_bytes() noexcept;
     /// Device memory that the slabs take.

@@ -74,6 +74,12 @@ void add_device(std::string& text, Device& device) {
         "blocks on the host, {} waits given up\n",
         mib(span > in_blocks ? span - in_blocks : 0), c.host_waits.load(),
         static_cast<double>(c.host_wait_ns) / 1e6, c.host_operands.load(), c.stalls.load());
+    std::string stays;
+    for (std::size_t i = 1; i < kStayReasons.size(); ++i)
+        if (const std::uint64_t bytes = c.stay_bytes[i])
+            fmt::format_to(std::back_inserter(stays), "{}{:.1f} MiB for {}",
+                           stays.empty() ? "" : ", ", mib(bytes), kStayReasons[i]);
+    if (!stays.empty()) fmt::format_to(out, "libswap:   stays on the device: {}\n", stays);
     if (c.iterations)
         fmt::format_to(out, "libswap:   {} iterations, the last {:.2f} ms by the host's clock{}\n",
                        c.iterations.load(), static_cast<double>(c.iteration_ns) / 1e6,
@@ -106,6 +112,9 @@ std::string summary_json(const SummaryInput& input) {
                        device->host_limit_bytes());
         for (const Row& row : kRows)
             fmt::format_to(out, ", \"{}\": {}", row.name, (device->counters().*row.count).load());
+        for (std::size_t i = 1; i < kStayReasons.size(); ++i)
+            fmt::format_to(out, ", \"stays for {}\": {}", kStayReasons[i],
+                           device->counters().stay_bytes[i].load());
         text += "}";
         first = false;
     }

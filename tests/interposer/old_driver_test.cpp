@@ -52,7 +52,8 @@ TEST(OldDriver, PresentFunctionsAreHooked) {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW);
     EXPECT_EQ(look(dlsym(driver, "cuMemAlloc_v2")), "libswap.so:cuMemAlloc_v2");
     EXPECT_EQ(look(dlvsym(driver, "cuMemAlloc_v2", "FAKE_12")), "libswap.so:cuMemAlloc_v2");
-    EXPECT_EQ(look(dlvsym(driver, "cuImportExternalMemory", "FAKE_12")), "libswap.so:cuImportExternalMemory");
+    EXPECT_EQ(look(dlvsym(driver, "cuImportExternalMemory", "FAKE_12")),
+              "libswap.so:cuImportExternalMemory");
     EXPECT_EQ(dlvsym(driver, "cuMemAlloc_v2", "FAKE_13"), nullptr);
 }
 

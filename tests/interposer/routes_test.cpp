@@ -111,7 +111,8 @@ TEST(Dlsym, SuccessLeavesNoError) {
 TEST(Dlsym, NextAndDefaultGiveTheHook) {
     EXPECT_EQ(look(dlsym(RTLD_NEXT, "cuMemAlloc_v2")), "libswap.so:cuMemAlloc_v2");
     EXPECT_EQ(look(dlsym(RTLD_DEFAULT, "cuMemAlloc_v2")), "libswap.so:cuMemAlloc_v2");
-    EXPECT_EQ(look(dlsym(RTLD_DEFAULT, "cuImportExternalMemory")), "libswap.so:cuImportExternalMemory");
+    EXPECT_EQ(look(dlsym(RTLD_DEFAULT, "cuImportExternalMemory")),
+              "libswap.so:cuImportExternalMemory");
     EXPECT_EQ(dlvsym(driver_handle(), "cuMemAlloc_v2", "NOT_A_VERSION"), nullptr);
 }
 
