@@ -6,7 +6,8 @@
 // every run and every machine. Prints one line a program: seed, digest of all that was read back,
 // error codes.
 //
-// usage: random_programs FIRST_SEED COUNT [--ops N] [--live MiB] [--threads N] [--verbose]
+// usage: random_programs FIRST_SEED COUNT [--ops N] [--live MiB] [--threads N] [--devices N]
+//        [--verbose]
 
 #include <cuda_runtime.h>
 
@@ -113,6 +114,7 @@ struct Buffer {
     size_t words = 0;
     int last_stream = 0;
     bool pooled = false;  // in stream order: from a pool
+    bool far = false;     // on another device than the streams
 };
 
 struct Options {
@@ -121,6 +123,7 @@ struct Options {
     unsigned ops = 60;
     size_t live_bytes = 40u << 20;
     int threads = 1;
+    int devices = 1;
     bool verbose = false;
 };
 
@@ -199,11 +202,21 @@ class Program {
         if (random_.below(3) == 0) expect(cudaMemPoolTrimTo(pool_, random_.below(32) << 20));
     }
 
+    // Memory of any device: kernels of the first one use it all.
+    cudaError_t allocate_somewhere(Buffer* buffer, size_t bytes) {
+        const int device = static_cast<int>(random_.below(static_cast<uint32_t>(options_.devices)));
+        if (device != 0) expect(cudaSetDevice(device));
+        buffer->far = device != 0;
+        const cudaError_t result = cudaMalloc(reinterpret_cast<void**>(&buffer->device), bytes);
+        if (device != 0) expect(cudaSetDevice(0));
+        return result;
+    }
+
     cudaError_t take(Buffer* buffer, size_t bytes) {
         auto** out = reinterpret_cast<void**>(&buffer->device);
         const uint32_t how = random_.below(4);
         buffer->pooled = how >= 2;
-        if (!buffer->pooled) return cudaMalloc(out, bytes);
+        if (!buffer->pooled) return allocate_somewhere(buffer, bytes);
         const cudaStream_t stream = streams_[buffer->last_stream];
         return pool_ && how == 3 ? cudaMallocFromPoolAsync(out, bytes, pool_, stream)
                                  : cudaMallocAsync(out, bytes, stream);
@@ -218,7 +231,9 @@ class Program {
     }
 
     void synchronized_free(Buffer& buffer) {
-        if (buffer.pooled) expect(cudaStreamSynchronize(streams_[buffer.last_stream]));
+        // Such frees wait for nothing, or for their own device only.
+        if (buffer.pooled || buffer.far)
+            expect(cudaStreamSynchronize(streams_[buffer.last_stream]));
         expect(cudaFree(buffer.device));
     }
 
@@ -604,6 +619,8 @@ bool parse(int argc, char** argv, Options* options) {
             options->ops = static_cast<unsigned>(std::atoi(argv[++i]));
         } else if (i + 1 < argc && word == "--live") {
             options->live_bytes = static_cast<size_t>(std::atoi(argv[++i])) << 20;
+        } else if (i + 1 < argc && word == "--devices") {
+            options->devices = std::atoi(argv[++i]);
         } else if (i + 1 < argc && word == "--threads") {
             options->threads = std::atoi(argv[++i]);
         } else {
@@ -620,11 +637,20 @@ int main(int argc, char** argv) {
     if (!parse(argc, argv, &options)) {
         std::fprintf(stderr,
                      "usage: random_programs FIRST_SEED COUNT [--ops N] [--live MiB] [--threads N] "
-                     "[--verbose]\n");
+                     "[--devices N] [--verbose]\n");
         return 2;
+    }
+    for (int device = options.devices - 1; device > 0; --device) {
+        cudaSetDevice(0);
+        const cudaError_t enabled = cudaDeviceEnablePeerAccess(device, 0);
+        if (enabled != cudaSuccess) {
+            std::fprintf(stderr, "peer access: %s\n", cudaGetErrorName(enabled));
+            return 1;
+        }
     }
     std::vector<std::string> lines(options.count);
     auto work = [&](int thread) {
+        cudaSetDevice(0);
         for (uint64_t i = static_cast<uint64_t>(thread); i < options.count;
              i += static_cast<uint64_t>(options.threads)) {
             Program program(options.first + i, options);
