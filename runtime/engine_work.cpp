@@ -89,6 +89,7 @@ bool Engine::Impl::name_parameters(Device& device, OperationParts& parts,
 void Engine::Impl::follow_payload(Device& device, const CopyRequest& request) {
     const void* const payload = reinterpret_cast<const void*>(request.src);
     device.follow_payload(request.dst, payload, request.dst_bytes);
+    if (!payload) return;  // the driver's to refuse
     if (tensor_maps.any())
         tensor_maps.for_each(payload, request.dst_bytes, request.dst,
                              [&](std::size_t offset, std::uint64_t address) {
