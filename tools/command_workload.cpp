@@ -30,7 +30,7 @@ int run_workload(const WorkloadArguments& args) {
     const auto workload = workload_of(*dump);
     if (!workload) return fail(fmt::format("{}: {}", args.dump, workload.error()));
     const std::string json =
-        format_workload(*workload, {"libswap-trace/1", args.dump, dump->device_name, ""});
+        format_workload(*workload, {"libswap-trace/1", args.dump, dump->device_name, "", 0});
     if (args.output.empty()) {
         fmt::print("{}", json);
         return 0;

@@ -209,7 +209,7 @@ std::string format_workload(const cost::Workload& workload, const WorkloadMeta& 
     root["format"] = "libswap-workload/1";
     root["meta"] = {{"source", meta.source},
                     {"model", meta.model},
-                    {"batch", nullptr},
+                    {"batch", meta.batch > 0 ? ordered_json(meta.batch) : ordered_json()},
                     {"gpu", meta.gpu},
                     {"licence", meta.licence}};
     ordered_json& tensors = root["tensors"] = ordered_json::array();

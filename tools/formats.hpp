@@ -20,6 +20,7 @@ struct WorkloadMeta {
     std::string model;
     std::string gpu;
     std::string licence;
+    std::int64_t batch = 0;  ///< 0: not known
 };
 
 /// libswap-workload/1 as JSON text. Errors are one line and say where.

@@ -38,6 +38,9 @@ int main(int argc, char** argv) {
     libswap::tools::add_workload_command(app, exit_status);
     libswap::tools::add_plan_command(app, exit_status);
     libswap::tools::add_compare_command(app, exit_status);
+    libswap::tools::add_generate_command(app, exit_status);
+    libswap::tools::add_fit_command(app, exit_status);
+    libswap::tools::add_trace_command(app, exit_status);
     if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
         libswap::tools::fail(
             fmt::format("unknown command {} (swapctl --help lists them)", argv[1]));

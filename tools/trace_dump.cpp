@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -57,18 +58,19 @@ class TraceReader {
         } else if (event == "use") {
             read_use(line);
         } else if (event == "time") {
-            times_[line.at("op").get<std::uint64_t>()] =
-                static_cast<double>(u64(line, "end") - u64(line, "start")) / 1e3;
+            times_[u64(line, "op")] = {u64(line, "start"), u64(line, "end")};
         } else if (event == "alloc") {
-            dump_.allocs.push_back(
-                {u64(line, "s"), u64(line, "block"), u64(line, "bytes"), u64(line, "asked")});
+            dump_.allocs.push_back({u64(line, "s"), u64(line, "block"), u64(line, "bytes"),
+                                    u64(line, "asked"), time_of(line)});
         } else if (event == "free") {
-            dump_.frees.push_back({u64(line, "s"), u64(line, "block")});
+            dump_.frees.push_back({u64(line, "s"), u64(line, "block"), time_of(line)});
         } else if (event == "move") {
             dump_.moves.push_back({line.at("do").get<std::string>(), u64(line, "bytes"),
-                                   u64(line, "start"), u64(line, "end")});
+                                   u64(line, "start"), u64(line, "end"),
+                                   line.value("block", std::uint64_t{0})});
         } else if (event == "stall") {
-            dump_.stalls.push_back({u64(line, "op"), u64(line, "ns"), u32(line, "name")});
+            dump_.stalls.push_back(
+                {u64(line, "op"), u64(line, "ns"), u32(line, "name"), time_of(line)});
         } else if (event == "iteration") {
             dump_.loops.push_back({u64(line, "op"), u32(line, "loop"), u64(line, "period")});
         } else if (event == "name") {
@@ -82,6 +84,7 @@ class TraceReader {
     static std::uint64_t u64(const json& line, const char* key) {
         return line.at(key).get<std::uint64_t>();
     }
+    static std::uint64_t time_of(const json& line) { return line.value("t", std::uint64_t{0}); }
     static std::uint32_t u32(const json& line, const char* key) {
         return line.at(key).get<std::uint32_t>();
     }
@@ -104,6 +107,7 @@ class TraceReader {
         op.kind = line.at("kind").get<std::string>();
         op.name = u32(line, "name");
         op.explained = line.value("explained", true);
+        op.issued_ns = time_of(line);
         dump_.ops.push_back(std::move(op));
     }
 
@@ -136,7 +140,9 @@ class TraceReader {
                 op.operands.push_back(use->operand);
             }
             const auto time = times_.find(op.serial);
-            if (time != times_.end()) op.duration_us = time->second;
+            if (time == times_.end()) continue;
+            std::tie(op.start_ns, op.end_ns) = time->second;
+            op.duration_us = static_cast<double>(op.end_ns - op.start_ns) / 1e3;
         }
     }
 
@@ -148,7 +154,7 @@ class TraceReader {
 
     TraceDump dump_;
     std::vector<Use> uses_;
-    std::unordered_map<std::uint64_t, double> times_;
+    std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> times_;
 };
 
 /// Runs the dump through the same learner that libswap has, and keeps each loop's last repetitions.

@@ -23,12 +23,16 @@ struct DumpOp {
     std::uint32_t name = 0;
     double duration_us = -1;
     bool explained = true;
+    std::uint64_t issued_ns = 0;  ///< host's clock
+    std::uint64_t start_ns = 0;   ///< device's clock; 0 with end_ns: not measured
+    std::uint64_t end_ns = 0;
     std::vector<cost::TracedOperand> operands;
 };
 
 struct DumpFree {
     std::uint64_t seq = 0;
     std::uint64_t block = 0;
+    std::uint64_t at_ns = 0;  ///< host's clock; likewise below
 };
 
 struct DumpAlloc {
@@ -36,19 +40,22 @@ struct DumpAlloc {
     std::uint64_t block = 0;
     std::uint64_t bytes = 0;
     std::uint64_t asked_bytes = 0;
+    std::uint64_t at_ns = 0;
 };
 
 struct DumpMove {
     std::string kind;
     std::uint64_t bytes = 0;
-    std::uint64_t start_ns = 0;
+    std::uint64_t start_ns = 0;  ///< device's clock
     std::uint64_t end_ns = 0;
+    std::uint64_t block = 0;
 };
 
 struct DumpStall {
     std::uint64_t serial = 0;
     std::uint64_t ns = 0;
     std::uint32_t name = 0;
+    std::uint64_t at_ns = 0;  ///< when it was over
 };
 
 struct DumpLoop {
