@@ -19,8 +19,8 @@ ValueId maybe_dropout(Network& net, ValueId x, const Block& b) {
     return b.dropout ? net.dropout(x) : x;
 }
 
-/// Queries, keys and values are products of their own: GPT-2's one product of all three has the same
-/// parameters, operations and bytes.
+/// Queries, keys and values are products of their own: GPT-2's one product of all three has the
+/// same parameters, operations and bytes.
 ValueId attention(Network& net, ValueId x, const Block& b) {
     const std::int64_t rows = b.batch * b.sequence;
     const std::int64_t heads = b.batch * b.size.heads;
