@@ -32,6 +32,7 @@ struct Attempt {
 constexpr std::array<Attempt, 3> kAttempts{{{48, 1.0}, {32, 0.75}, {48, 0.5}}};
 /// For short iterations, where a plan is the matter of a few milliseconds and single tensors count.
 constexpr std::size_t kShortIteration = 400;
+constexpr std::size_t kShortOfWholeTensors = 1000;  ///< the engine's: rounding costs more there
 constexpr std::array<Attempt, 4> kMoreAttempts{{{64, 1.0}, {64, 0.5}, {24, 1.0}, {32, 0.25}}};
 constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
 
@@ -92,7 +93,8 @@ class Planner {
         } else if (best_->predicted.iteration_us > kLinkBound * axis_.back()) {
             try_selection(table, best_fluid_, true);
         }
-        if (workload_.op_count() <= kShortIteration && !good_enough()) try_more(table);
+        const std::size_t few = request_.whole_tensors ? kShortOfWholeTensors : kShortIteration;
+        if (workload_.op_count() <= few && !good_enough()) try_more(table);
         return best_.has_value();
     }
 
