@@ -99,6 +99,7 @@ void BlockTable::name_anew(Block& block) noexcept {
     block.first_cut.store(0, std::memory_order_relaxed);
     block.last_cut.store(0, std::memory_order_relaxed);
     block.evictions = 0;
+    block.arriving.store(nullptr, std::memory_order_relaxed);
     block.id.store(births_.fetch_add(1, std::memory_order_relaxed) << kIndexBits | index_of(block),
                    std::memory_order_release);
 }

@@ -41,6 +41,7 @@ struct Counters {
     Count evictions{0};
     Count fetches{0};
     Count cancels{0};
+    Count hand_overs{0};  ///< blocks that came into memory which another was still copied from
     Count restored{0};    ///< remaps that failed and were undone
     Count guards{0};      ///< evictions checked by a second digest
     Count guard_hits{0};  ///< that found a write nobody had announced

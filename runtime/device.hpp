@@ -284,6 +284,8 @@ class Device {
     void note_block_free(std::uint64_t block);
     void publish(Operation& op, Use use);
     bool enter_gate(std::uint64_t serial);
+    void order_after_arrivals(const Operation& op, CUstream stream);
+    void wait_for_arrivals(const Operation& op);
     void note_wait(std::uint64_t serial, WaitReason reason, std::uint64_t waited_ns);
     void bring_for_good();
     void start_tracking();

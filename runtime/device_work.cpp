@@ -144,7 +144,8 @@ bool Device::wait_for_blocks(Operation& op, std::uint64_t serial) {
         for (std::size_t i = 0; i < op.blocks.size(); ++i) {
             Block& block = blocks_.block(op.blocks[i]);
             const ResidencyWord word = block.cell.load();
-            if (word.remapping() || word.state() == Residency::Coming) {
+            if (word.remapping() || word.state() == Residency::Coming ||
+                word.state() == Residency::HandedOver) {
                 ready = false;
                 if (!word.remapping()) reason = std::max(reason, WaitReason::CopyIn);
             } else if (word.state() == Residency::Host && i < brought.size() &&
@@ -193,6 +194,27 @@ bool Device::enter_gate(std::uint64_t serial) {
     Counters::add(counters_.host_wait_ns, now_ns() - begun);
     note_wait(serial, WaitReason::Gate, now_ns() - begun);
     return entered;
+}
+
+void Device::order_after_arrivals(const Operation& op, CUstream stream) {
+    CUevent last = nullptr;
+    for (const BlockIndex index : op.blocks) {
+        CUevent event = blocks_.block(index).arriving.load(std::memory_order_acquire);
+        if (!event || event == last) continue;
+        last = event;
+        if (LIBSWAP_CU(driver_.cuStreamWaitEvent(stream, event, 0))) continue;
+        wait_for_arrivals(op);
+        return;
+    }
+}
+
+void Device::wait_for_arrivals(const Operation& op) {
+    for (const BlockIndex index : op.blocks)
+        while (blocks_.block(index).arriving.load(std::memory_order_acquire) && !worker_->lost()) {
+            const std::uint32_t seen = worker_->progress();
+            if (blocks_.block(index).arriving.load(std::memory_order_acquire))
+                worker_->wait_progress(seen, 1000);
+        }
 }
 
 void Device::publish(Operation& op, Use use) {
@@ -252,6 +274,7 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
         entered = false;
     }
     if (op.on_host) Counters::add(counters_.host_operands, op.on_host);
+    order_after_arrivals(op, stream);
     const std::uint32_t trial =
         look && index != kNoStream ? begin_trial(op, context, stream) : Trials::kNoTicket;
     const bool timed = look && begin_timing(index, step);
@@ -311,7 +334,10 @@ void Device::bring_for_good() {
         op.blocks = graph_blocks_;
     }
     if (op.blocks.empty()) return;
-    if (acquire(op, 0)) publish(op, Use{});
+    if (!acquire(op, 0)) return;
+    // A graph's nodes have no event of ours to wait for.
+    wait_for_arrivals(op);
+    publish(op, Use{});
 }
 
 void Device::start_tracking() {

@@ -69,7 +69,8 @@ std::uint64_t ResidencyCell::born(Residency state) noexcept {
 
 bool ResidencyCell::free(Residency* before) noexcept {
     return update([&](ResidencyWord& word) {
-        if (word.remapping() || word.pins() != 0) return false;
+        if (word.remapping() || word.pins() != 0 || word.state() == Residency::HandedOver)
+            return false;
         *before = word.state();
         word = word.next_generation().with_state(Residency::Free);
         return true;
@@ -82,6 +83,16 @@ bool ResidencyCell::begin_evict(std::uint64_t* generation) noexcept {
             return false;
         *generation = word.generation();
         word = word.with_state(Residency::Leaving);
+        return true;
+    });
+}
+
+bool ResidencyCell::hand_over(std::uint64_t generation) noexcept {
+    return update([&](ResidencyWord& word) {
+        if (word.state() != Residency::Leaving || word.generation() != generation ||
+            word.pins() != 0 || word.remapping())
+            return false;
+        word = word.with_state(Residency::HandedOver);
         return true;
     });
 }

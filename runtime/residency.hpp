@@ -80,16 +80,18 @@ class ResidencyCell {
 
     /// Free -> `state` (Resident or Host), under a new generation, which is returned.
     std::uint64_t born(Residency state) noexcept;
-    /// Any state -> Free under a new generation. Fails while pinned or remapping. Gives the state
-    /// before.
+    /// Any state -> Free under a new generation. Fails while pinned, remapping or handed over.
+    /// Gives the state before.
     bool free(Residency* before) noexcept;
 
     /// Resident, no pins -> Leaving. Gives the generation. Rule 2.
     bool begin_evict(std::uint64_t* generation) noexcept;
+    /// Leaving of this generation, no pins -> HandedOver, which only begin_remap() ends. Rule 9.
+    bool hand_over(std::uint64_t generation) noexcept;
     /// Host, no pins -> Coming. Rules 2 and 4.
     bool begin_fetch(std::uint64_t* generation) noexcept;
-    /// Leaving or Coming of this generation, no pins -> remap bit set. Fails if cancelled
-    /// meanwhile.
+    /// Leaving, Coming or HandedOver of this generation, no pins -> remap bit set. Fails if
+    /// cancelled meanwhile.
     bool begin_remap(Residency from, std::uint64_t generation) noexcept;
     /// Ends a remap that only this caller holds: -> `state`, bit cleared.
     void end_remap(Residency state) noexcept;

@@ -32,6 +32,7 @@ constexpr Row kRows[] = {
     {"evictions", &Counters::evictions},
     {"fetches", &Counters::fetches},
     {"cancels", &Counters::cancels},
+    {"hand_overs", &Counters::hand_overs},
     {"restored", &Counters::restored},
     {"guards", &Counters::guards},
     {"guard_hits", &Counters::guard_hits},

@@ -122,6 +122,7 @@ SwapEngine::Start SwapEngine::evict(Block& block, bool careful,
     }
     Job& job = add_job(block, true, careful, after_serial);
     job.generation = generation;
+    job.hand_over = !careful && !parts_.blocks->buffer_of(block).in_parts.load();
     job.stage = Stage::EvictQuiet;
     if (!careful && begin_evict_work(job) == Next::Done) {
         finish(job);
@@ -131,8 +132,7 @@ SwapEngine::Start SwapEngine::evict(Block& block, bool careful,
     return Start::Started;
 }
 
-SwapEngine::Start SwapEngine::fetch(Block& block, bool careful,
-                                    std::uint64_t after_serial) noexcept {
+SwapEngine::Start SwapEngine::fetch(Block& block, Way way, std::uint64_t after_serial) noexcept {
     if (gave_up()) return Start::Failed;
     if (jobs_.size() == kMaxJobs || lost() || block.busy.load()) return Start::NotNow;
     const ResidencyWord word = block.cell.load();
@@ -140,7 +140,12 @@ SwapEngine::Start SwapEngine::fetch(Block& block, bool careful,
     block.busy.store(true);
     std::array<Chunk*, kMaxChunksPerBlock> chunks{};
     const std::span<Chunk*> wanted(chunks.data(), block.run.count);
-    if (!parts_.device_pool->take_or_grow(block.run.size_class, wanted)) {
+    const bool taken = parts_.device_pool->take_or_grow(block.run.size_class, wanted);
+    if (!taken) chunks.fill(nullptr);
+    const bool may_hand_over = way == Way::HandOver && !parts_.verify &&
+                               parts_.host_pool->kind() == HandlePool::Kind::Host;
+    const std::size_t from = taken || !may_hand_over ? jobs_.size() : find_heritage(block);
+    if (!taken && from == jobs_.size()) {
         block.busy.store(false);
         return Start::NoDeviceMemory;
     }
@@ -150,11 +155,18 @@ SwapEngine::Start SwapEngine::fetch(Block& block, bool careful,
         block.busy.store(false);
         return Start::NotNow;
     }
-    Job& job = add_job(block, false, careful, after_serial);
+    Job& job = add_job(block, false, way == Way::Careful, after_serial);
     job.generation = generation;
     job.chunks = chunks;
+    job.hand_over = may_hand_over;
     job.stage = Stage::FetchQuiet;
-    if (!careful && begin_fetch_work(job) == Next::Done) {
+    if (!taken && !inherit(job, from)) {
+        block.cell.cancel(Residency::Coming, generation, Residency::Host);
+        finish(job);
+        jobs_.pop_back();
+        return Start::NotNow;
+    }
+    if (way != Way::Careful && begin_fetch_work(job) == Next::Done) {
         finish(job);
         jobs_.pop_back();
         return Start::Failed;
@@ -162,23 +174,66 @@ SwapEngine::Start SwapEngine::fetch(Block& block, bool careful,
     return Start::Started;
 }
 
-bool SwapEngine::order_after(Use use, CUstream stream) noexcept {
+bool SwapEngine::any_waits(bool is_evict) const noexcept {
+    return std::any_of(jobs_.begin(), jobs_.end(),
+                       [&](const Job& job) { return job.is_evict == is_evict && job.waits; });
+}
+
+/// A block of this shape whose copy out is under way, and waits for nothing but our own copies:
+/// where its users were complete when it was submitted, whoever waits for it waits for no operation
+/// of the program (rule 10). The number of jobs if there is none.
+std::size_t SwapEngine::find_heritage(const Block& block) const noexcept {
+    if (any_waits(true)) return jobs_.size();
+    const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+        return job.stage == Stage::EvictCopy && job.hand_over && job.event_set && !job.handed &&
+               job.block->run.size_class == block.run.size_class &&
+               job.block->run.count == block.run.count && still_mine(job);
+    });
+    return static_cast<std::size_t>(found - jobs_.begin());
+}
+
+/// Until the job is over. False where one is about, or might be.
+bool SwapEngine::keep_out_unexplained(Job& job) noexcept {
+    if (job.holds_gate) return true;
+    parts_.gate->close();
+    job.holds_gate = !parts_.gate->maybe_busy(*parts_.streams);
+    if (!job.holds_gate) parts_.gate->open();
+    return job.holds_gate;
+}
+
+bool SwapEngine::inherit(Job& job, std::size_t from) noexcept {
+    Job& last_owner = jobs_[from];
+    if (!keep_out_unexplained(last_owner)) return false;
+    if (!LIBSWAP_CU(driver_.cuStreamWaitEvent(in_, last_owner.event, 0))) return false;
+    if (!last_owner.block->cell.hand_over(last_owner.generation)) return false;
+    job.chunks = last_owner.block->device;
+    last_owner.handed = true;
+    last_owner.left = true;
+    leaving_bytes_ -= last_owner.block->bytes();
+    Counters::add(parts_.counters->hand_overs);
+    return true;
+}
+
+bool SwapEngine::order_after(Use use, CUstream stream, bool* waits) noexcept {
     if (!use || parts_.streams->is_complete(use)) return true;
     CUevent event = parts_.streams->covering_event(use);
     if (!event && parts_.streams->may_record(use.stream()) && parts_.streams->record(use.stream()))
         event = parts_.streams->covering_event(use);
     if (!event) return parts_.streams->is_complete(use);
+    *waits = true;
     return LIBSWAP_CU(driver_.cuStreamWaitEvent(stream, event, 0)).has_value();
 }
 
-bool SwapEngine::order_after_users(Block& block, CUstream stream) noexcept {
+bool SwapEngine::order_after_users(Job& job, CUstream stream) noexcept {
+    Block& block = *job.block;
     if (block.many_streams.load()) {
         for (StreamIndex i = 0; i < parts_.streams->count(); ++i)
-            if (!order_after(Use::make(i, parts_.streams->last_place(i)), stream)) return false;
+            if (!order_after(Use::make(i, parts_.streams->last_place(i)), stream, &job.waits))
+                return false;
         return true;
     }
     for (auto& use : block.uses)
-        if (!order_after(Use{use.load()}, stream)) return false;
+        if (!order_after(Use{use.load()}, stream, &job.waits)) return false;
     return true;
 }
 
@@ -256,7 +311,7 @@ SwapEngine::Next SwapEngine::begin_evict_work(Job& job) noexcept {
     // Without digests the closed gate has to do.
     const bool digest_first = digester_.ready() && (job.careful || block.record_valid.load());
     job.last_stream = digest_first ? check_out_ : out_;
-    if (!order_after_users(block, job.last_stream)) return give_up(job);
+    if (!order_after_users(job, job.last_stream)) return give_up(job);
     if (block.fresh.load() && !job.careful) {
         Counters::add(parts_.counters->bytes_fresh, block.bytes());
         block.record_valid.store(false);
@@ -276,6 +331,7 @@ SwapEngine::Next SwapEngine::begin_evict_work(Job& job) noexcept {
 
 SwapEngine::Next SwapEngine::after_digest(Job& job) noexcept {
     Block& block = *job.block;
+    job.waits = false;  // what it waited for was before the digest
     job.first = digester_.result(job.slot);
     if (!still_mine(job)) return Next::Done;
     if (block.record_valid.load() && job.first == block.record) {
@@ -299,14 +355,17 @@ void SwapEngine::verify_copy(Job& job) noexcept {
 
 SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {
     Block& block = *job.block;
-    if (!block.cell.begin_remap(Residency::Leaving, job.generation)) {
+    const Residency from = job.handed ? Residency::HandedOver : Residency::Leaving;
+    if (!block.cell.begin_remap(from, job.generation)) {
         Counters::add(parts_.counters->cancels);
         return Next::Done;
     }
+    job.waits = false;
     verify_copy(job);
     const bool mappable = parts_.host_pool->kind() == HandlePool::Kind::Host;
     // Explained: whoever waits for the memory has it as soon as it is unmapped, and the host copy
     // is mapped after that.
+    if (job.handed) return unmap_handed(block) ? after_guard(job) : Next::Done;
     const bool map_now = mappable && job.careful;
     const std::span<Chunk* const> to =
         map_now ? std::span<Chunk* const>(block.host_chunks()) : std::span<Chunk* const>{};
@@ -332,6 +391,15 @@ SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {
         return map_back(job);
     }
     return after_guard(job);
+}
+
+/// Its address still shows memory that is another block's: there is no way back.
+bool SwapEngine::unmap_handed(Block& block) noexcept {
+    for (int tries = 0; tries < 3; ++tries)
+        if (parts_.remapper->unmap(block.base, block.device_chunks()) == RemapResult::Done)
+            return true;
+    lose("memory that was handed over could not be unmapped");
+    return false;
 }
 
 SwapEngine::Next SwapEngine::map_back(Job& job) noexcept {
@@ -368,11 +436,13 @@ SwapEngine::Next SwapEngine::after_guard(Job& job) noexcept {
     Counters::add(parts_.counters->evictions);
     failed_moves_ = 0;
     log_move(job.copied ? MoveKind::EvictCopied : MoveKind::EvictClean, job);
-    parts_.device_pool->give_back(block.device_chunks());
+    if (!job.handed) {
+        parts_.device_pool->give_back(block.device_chunks());
+        leaving_bytes_ -= block.bytes();
+        job.left = true;
+    }
     block.device.fill(nullptr);
     block.reset_uses();
-    leaving_bytes_ -= block.bytes();
-    job.left = true;
     if (!job.careful && parts_.host_pool->kind() == HandlePool::Kind::Host) {
         job.stage = Stage::EvictMap;
         return Next::Wait;
@@ -405,12 +475,12 @@ SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
     job.event_set = false;
     job.stage = Stage::FetchCopy;
     job.last_stream = in_;
-    if (!order_after_users(block, in_)) return give_up(job);
+    if (!order_after_users(job, in_)) return give_up(job);
     const std::span<Chunk* const> chunks(job.chunks.data(), block.run.count);
     // Without a host copy there is no content: it never left, nor was it written on the host.
     if ((block.fresh.load() && !job.careful) || !block.has_host()) {
         Counters::add(parts_.counters->bytes_fresh, block.bytes());
-        return set_event(job, in_) ? Next::Wait : give_up(job);
+        return set_event(job, in_) ? map_early(job) : give_up(job);
     }
     job.copied = true;
     for (std::uint32_t i = 0; i < block.run.count; ++i)
@@ -426,7 +496,49 @@ SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
     }
     if (verify && !submit_digest(job, &job.second_slot, block.host_chunks(), check_in_))
         return give_up(job);
-    return set_event(job, job.last_stream) ? Next::Wait : give_up(job);
+    return set_event(job, job.last_stream) ? map_early(job) : give_up(job);
+}
+
+/// Rule 10. Who waits for this copy must not wait for operations of the program that it is not
+/// ordered after: neither this copy nor one before it on its stream waits for any.
+SwapEngine::Next SwapEngine::map_early(Job& job) noexcept {
+    Block& block = *job.block;
+    if (!job.hand_over || any_waits(false) || !keep_out_unexplained(job)) return Next::Wait;
+    if (!block.cell.begin_remap(Residency::Coming, job.generation)) return Next::Wait;
+    const std::span<Chunk* const> to(job.chunks.data(), block.run.count);
+    switch (parts_.remapper->change(block.base, block.host_chunks(), to)) {
+        case RemapResult::Done:
+            break;
+        case RemapResult::Restored:
+            Counters::add(parts_.counters->restored);
+            note_failure();
+            block.cell.end_remap(Residency::Host);
+            job.stage = Stage::Drain;
+            return Next::Wait;
+        case RemapResult::Lost:
+            lose("a mapping could not be put back");
+            job.stage = Stage::Drain;
+            return Next::Wait;
+    }
+    block.device = job.chunks;
+    job.chunks.fill(nullptr);
+    block.record_valid.store(false);
+    block.reset_uses();
+    block.arriving.store(job.event, std::memory_order_release);
+    job.stage = Stage::FetchArrive;
+    block.cell.end_remap(Residency::Resident);
+    return Next::Wait;
+}
+
+SwapEngine::Next SwapEngine::arrived(Job& job) noexcept {
+    if (job.stage == Stage::FetchArrive) {
+        note_content(job);
+        job.block->arriving.store(nullptr, std::memory_order_seq_cst);
+        job.stage = Stage::FetchRest;
+    }
+    // A launch that read the event just before is pinned: until it has gone out, the event is not
+    // recorded again.
+    return job.block->cell.load().pins() == 0 ? Next::Done : Next::Wait;
 }
 
 bool SwapEngine::follow(const Job& job, CUstream stream) noexcept {
@@ -458,6 +570,15 @@ SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
     }
     block.device = job.chunks;
     job.chunks.fill(nullptr);
+    note_content(job);
+    block.reset_uses();
+    block.cell.end_remap(Residency::Resident);
+    return Next::Done;
+}
+
+/// What came is there.
+void SwapEngine::note_content(Job& job) noexcept {
+    Block& block = *job.block;
     // Without a digest of what came, what the record says of the host copy is of another time.
     block.record_valid.store(false);
     if (job.slot != Digester::kNoSlot) {
@@ -468,9 +589,6 @@ SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
     Counters::add(parts_.counters->fetches);
     failed_moves_ = 0;
     log_move(MoveKind::Fetch, job);
-    block.reset_uses();
-    block.cell.end_remap(Residency::Resident);
-    return Next::Done;
 }
 
 SwapEngine::Next SwapEngine::give_up(Job& job) noexcept {
@@ -491,6 +609,7 @@ SwapEngine::Next SwapEngine::advance(Job& job) noexcept {
         return job.is_evict ? begin_evict_work(job) : begin_fetch_work(job);
     }
     if (job.stage == Stage::EvictMap) return Next::Wait;
+    if (job.stage == Stage::FetchRest) return arrived(job);
     bool failed = false;
     if (!event_done(job, &failed)) {
         if (!failed) return Next::Wait;
@@ -506,6 +625,8 @@ SwapEngine::Next SwapEngine::advance(Job& job) noexcept {
             return after_guard(job);
         case Stage::FetchCopy:
             return remap_in(job);
+        case Stage::FetchArrive:
+            return arrived(job);
         default:
             return Next::Done;
     }
@@ -523,6 +644,7 @@ void SwapEngine::finish(Job& job) noexcept {
         if (!job.left) leaving_bytes_ -= block.bytes();
     }
     if (job.careful) parts_.gate->open();
+    if (job.holds_gate) parts_.gate->open();
     block.busy.store(false);
 }
 
@@ -558,6 +680,8 @@ bool SwapEngine::advance_jobs(bool wanted) noexcept {
 void SwapEngine::abandon_all() noexcept {
     for (Job& job : jobs_) {
         job.event = nullptr;
+        // Nobody may use what is in no certain place, and nobody waits for it: the remap bit stays.
+        if (job.handed) (void)job.block->cell.begin_remap(Residency::HandedOver, job.generation);
         finish(job);
     }
     jobs_.clear();

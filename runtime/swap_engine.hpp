@@ -9,6 +9,14 @@
 //                              '-- same as at the last fetch: no copy ----^
 //   fetch   users' events -> copy in -> [digest] -> swap the mapping -> Resident
 //
+// Hand-over (rules 9 and 10), for explained blocks: a fetch may be mapped as soon as its copy is
+// submitted, and may take the memory of an eviction whose copy out is under way.
+//
+//   evict   ... copy out ------------------> remap onto the host copy -> Host
+//                  '- HandedOver: the memory is the fetched block's
+//   fetch          copy in (behind that copy out) -> swap the mapping -> Resident, arriving ->
+//   there
+//
 // Any driver call may fail. A job that fails before its remap is cancelled, and ends when what it
 // had submitted is done; a remap that fails is undone. Only when undoing fails too is the block
 // lost to the program (`lost()`), and nothing new may be begun.
@@ -82,6 +90,12 @@ class SwapEngine {
         EventLog* log = nullptr;  ///< may be null
         bool verify = false;
     };
+    /// How a block moves.
+    enum class Way : std::uint8_t {
+        Careful,  ///< its users are not all explained: gate and guard
+        Plain,
+        HandOver  ///< as Plain, but the host need not wait for the copies
+    };
     enum class Start : std::uint8_t {
         Started,
         NotNow,          ///< pinned, moving already, or its users cannot be waited for yet
@@ -101,7 +115,7 @@ class SwapEngine {
     /// Begins to move a resident block to the host. `careful`: its users are not all explained.
     Start evict(Block& block, bool careful, std::uint64_t after_serial) noexcept;
     /// Begins to bring a block. Takes its memory first.
-    Start fetch(Block& block, bool careful, std::uint64_t after_serial) noexcept;
+    Start fetch(Block& block, Way way, std::uint64_t after_serial) noexcept;
 
     /// Polls what is under way. True if anything changed.
     bool step() noexcept;
@@ -136,7 +150,9 @@ class SwapEngine {
         EvictMap,    ///< unmapped, its memory given away: until the host copy is mapped there
         FetchQuiet,
         FetchCopy,
-        Drain  ///< cancelled or failed: until what was submitted is done
+        FetchArrive,  ///< mapped: until the copy is done
+        FetchRest,    ///< it is: until no launch can still have the event
+        Drain         ///< cancelled or failed: until what was submitted is done
     };
     struct Job {
         Block* block = nullptr;
@@ -146,6 +162,10 @@ class SwapEngine {
         bool careful = false;
         bool copied = false;             ///< a copy was submitted
         bool left = false;               ///< its device memory is free
+        bool hand_over = false;          ///< may take part in a hand-over
+        bool handed = false;             ///< its memory is another block's
+        bool holds_gate = false;         ///< unexplained launches wait until it is over
+        bool waits = false;              ///< what was submitted waits for the program's operations
         bool event_set = false;          ///< `event` covers what was submitted
         CUstream last_stream = nullptr;  ///< of the last work submitted
         std::uint8_t failures = 0;
@@ -160,8 +180,16 @@ class SwapEngine {
     enum class Next : std::uint8_t { Wait, Again, Done };
 
     Job& add_job(Block& block, bool is_evict, bool careful, std::uint64_t after_serial) noexcept;
-    bool order_after_users(Block& block, CUstream stream) noexcept;
-    bool order_after(Use use, CUstream stream) noexcept;
+    bool order_after_users(Job& job, CUstream stream) noexcept;
+    bool order_after(Use use, CUstream stream, bool* waits) noexcept;
+    bool any_waits(bool is_evict) const noexcept;
+    bool keep_out_unexplained(Job& job) noexcept;
+    bool inherit(Job& job, std::size_t from) noexcept;
+    std::size_t find_heritage(const Block& block) const noexcept;
+    Next map_early(Job& job) noexcept;
+    Next arrived(Job& job) noexcept;
+    void note_content(Job& job) noexcept;
+    bool unmap_handed(Block& block) noexcept;
     bool advance_jobs(bool wanted) noexcept;
     Next advance(Job& job) noexcept;
     Next begin_evict_work(Job& job) noexcept;

@@ -239,14 +239,16 @@ bool Worker::serve_demands() {
         Block& block = parts_.blocks->block(demand.block);
         const ResidencyWord word = block.cell.load();
         if (block.id.load() != demand.id || word.state() == Residency::Free) return true;
-        if (word.remapping() || word.state() == Residency::Coming) return false;
+        if (word.remapping() || word.state() == Residency::Coming ||
+            word.state() == Residency::HandedOver)
+            return false;
         if (word.state() == Residency::Resident || word.state() == Residency::Leaving) return true;
         if (block.wanted.load() == 0) return true;  // nobody waits any more
         if (host_.capturing()) {
             refuse(demand);
             return true;
         }
-        switch (swap_.fetch(block, host_.careful(), demand.serial)) {
+        switch (fetch(block, demand.serial)) {
             case SwapEngine::Start::Started:
                 changed = true;
                 return false;
@@ -308,7 +310,7 @@ bool Worker::serve_fetches() {
             continue;
         }
         const ResidencyWord word = block->cell.load();
-        if (word.remapping()) break;
+        if (word.remapping() || word.state() == Residency::HandedOver) break;
         if (word.state() == Residency::Leaving) {
             // Still on its way out: it was to be gone by now. Pinning would cancel; so does this.
             if (block->cell.cancel(Residency::Leaving, word.generation(), Residency::Resident))
@@ -320,7 +322,7 @@ bool Worker::serve_fetches() {
             continue;
         }
         if (parts_.gate->waiters.load() != 0 && host_.careful()) break;
-        const auto start = swap_.fetch(*block, host_.careful(), command.after_serial);
+        const auto start = fetch(*block, command.after_serial);
         if (start == SwapEngine::Start::NoDeviceMemory) {
             if (host_.reclaim_cached()) continue;
             break;
@@ -341,6 +343,21 @@ SwapEngine::Start Worker::evict(Block& block, std::uint64_t after_serial) {
     const auto start = swap_.evict(block, check || host_.careful(), after_serial);
     if (start == SwapEngine::Start::Started) ++block.evictions;
     return start;
+}
+
+/// A plan's moves are due at the device's pace. A host that runs far ahead of it asks for blocks
+/// before they are, and what makes room for those is needed sooner: train_cnn at 40 % took 27.2
+/// instead of 23.1 ms.
+bool Worker::follows_plan() const noexcept { return !commands_.empty() || !due_fetches_.empty(); }
+
+SwapEngine::Start Worker::fetch(Block& block, std::uint64_t after_serial) {
+    auto way = SwapEngine::Way::Plain;
+    if (host_.careful())
+        way = SwapEngine::Way::Careful;
+    else if (!host_.capturing() && parts_.gate->waiters.load() == 0 && !follows_plan() &&
+             !parts_.blocks->buffer_of(block).in_parts.load())
+        way = SwapEngine::Way::HandOver;
+    return swap_.fetch(block, way, after_serial);
 }
 
 Block* Worker::coldest() {

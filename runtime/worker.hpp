@@ -109,7 +109,9 @@ class Worker {
     Block* planned_victim();
     bool may_leave(const Block& block) const noexcept;
     SwapEngine::Start evict(Block& block, std::uint64_t after_serial);
+    SwapEngine::Start fetch(Block& block, std::uint64_t after_serial);
     void add_command(const SwapCommand& command);
+    bool follows_plan() const noexcept;
     bool pending() const noexcept;
     void idle(bool changed);
     void refuse(Demand& demand);

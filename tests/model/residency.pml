@@ -16,6 +16,9 @@
  *   - a compare-and-swap on the block's word is one atomic step; a driver call is one step of its own;
  *     a copy reads in one step and has written in a later one
  *
+ * -DHAND_OVER has rules 9 and 10 instead of the careful way (-DBOTH_WAYS: beside it), for explained blocks: the copies run on the device by themselves, a handle has a new
+ * owner while its last one's copy out is under way, and a fetched block is mapped before its copy in is done.
+ *
  * -DBREAK_n switches rule n of the protocol off. Each of these must be found by the search: that is how we
  * know that the model can see what the rule is there for.
  */
@@ -31,6 +34,9 @@
 #ifndef OPS
 #define OPS 2 /* launches per host thread */
 #endif
+#if !defined(HAND_OVER) || defined(BOTH_WAYS)
+#define CAREFUL_WAY
+#endif
 #ifndef SPONTANEOUS
 #define SPONTANEOUS 1 /* evictions that a plan asks for though nobody needs the room */
 #endif
@@ -43,7 +49,7 @@
 #define next_content(c) (1 - c)
 #endif
 
-mtype = { Resident, Leaving, Host, Coming };
+mtype = { Resident, Leaving, Host, Coming, HandedOver };
 mtype = { OnDevice, OnHost, Unmapped };
 
 /* The block's word. Moving: the remap has begun and nobody may pin until it is over. */
@@ -65,11 +71,15 @@ bool record_valid[NB];    /* rule 7: the host copy is good ... */
 content record_digest[NB];/* ... if the handle still has this digest */
 bool explained[NB];
 byte wanted[NB];         /* how many host threads wait for the block */
+bool out_due[NB];        /* its copy out was submitted, and is not done */
+byte out_of[NB];         /* from this handle */
+bool in_due[NB];         /* its copy in was submitted, and is not done */
 
 /* Streams: what is queued, what was executed; places; events. */
 typedef Op {
     byte block;
     bool unnamed;
+    bool waits; /* rule 10: for the copy into the block, on the device */
 };
 typedef Queue {
     Op op[4];
@@ -180,6 +190,13 @@ inline launch(b, s) {
                 word[b].gen = 1 - word[b].gen;
 #endif
                 pinned = true
+#ifdef BREAK_9
+            :: !word[b].moving && word[b].state == HandedOver ->
+                word[b].pins++;
+                word[b].state = Resident;
+                word[b].gen = 1 - word[b].gen;
+                pinned = true
+#endif
             :: !word[b].moving && word[b].state == Host && may_use_host ->
                 /* rule 15: without progress the launch goes out with its operand on the host */
                 word[b].pins++;
@@ -194,7 +211,7 @@ inline launch(b, s) {
             /* a waiting launch holds no pins and checks again afterwards */
             atomic { wanted[b]++ };
             atomic {
-                (!word[b].moving && word[b].state != Host && word[b].state != Coming) || poisoned || stays[1 - b];
+                (!word[b].moving && (word[b].state == Resident || word[b].state == Leaving)) || poisoned || stays[1 - b];
                 wanted[b]--;
                 /* rule 15: nobody can make room, so the kernel reads over the link */
                 may_use_host = may_use_host || stays[1 - b]
@@ -211,6 +228,9 @@ inline launch(b, s) {
     atomic {
         queue[s].op[submitted[s]].block = b;
         queue[s].op[submitted[s]].unnamed = false;
+#ifndef BREAK_10
+        queue[s].op[submitted[s]].waits = in_due[b];
+#endif
         submitted[s]++
     };
     atomic {
@@ -303,13 +323,113 @@ proctype Stream(byte s) {
     bool is_unnamed;
 end:
     do
-    :: atomic { completed[s] < submitted[s] ->
+    :: atomic { completed[s] < submitted[s] &&
+                (!queue[s].op[completed[s]].waits || !in_due[queue[s].op[completed[s]].block]) ->
            b = queue[s].op[completed[s]].block;
            is_unnamed = queue[s].op[completed[s]].unnamed;
            touch();
            completed[s]++ }
     od
 }
+
+#ifdef HAND_OVER
+/* Our copy streams. A copy into a handle waits for the copy out of it. */
+#define handle_drained(h) (!(out_due[0] && out_of[0] == h) && !(out_due[1] && out_of[1] == h))
+proctype Copies(byte b) {
+    content snapshot;
+end:
+    do
+    :: atomic { out_due[b] -> snapshot = on_device[out_of[b]] };
+       atomic { on_host[b] = snapshot; out_due[b] = false }
+    :: atomic { in_due[b] && !out_due[b] && handle_drained(handle[b]) -> snapshot = on_host[b] };
+       atomic { on_device[handle[b]] = snapshot;
+                record_valid[b] = true; record_digest[b] = snapshot;
+                in_due[b] = false }
+    od
+}
+
+/* Gives the handle away as soon as the copy out is submitted: only where the last user has completed, so that nobody
+ * who waits for the copy waits for the program. */
+inline hand_over(b) {
+    go = false;
+    atomic {
+        if
+        :: word[b].state == Resident && word[b].pins == 0 && !word[b].moving && !poisoned && !in_due[b] && !out_due[b] ->
+            word[b].state = Leaving; gen = word[b].gen; go = true
+        :: else
+        fi
+    };
+    if
+    :: !go -> skip
+    :: else ->
+        record_event(0);
+        record_event(1);
+        atomic {
+            if
+            :: users_done(b) && word[b].gen == gen && word[b].state == Leaving ->
+                digest = on_device[handle[b]];
+                if
+                :: record_valid[b] && record_digest[b] == digest -> skip
+                :: else -> record_valid[b] = false; out_of[b] = handle[b]; out_due[b] = true
+                fi
+            :: else -> go = false
+            fi
+        };
+        /* rule 9: never cancelled from here on */
+        atomic {
+            if
+            :: go && word[b].gen == gen && word[b].state == Leaving && word[b].pins == 0 ->
+                word[b].state = HandedOver;
+                owner[handle[b]] = NONE
+            :: word[b].gen == gen && word[b].state == Leaving && !(go && word[b].pins == 0) ->
+                word[b].state = Resident; word[b].gen = 1 - word[b].gen
+            :: else
+            fi
+        }
+    fi
+}
+
+/* Its copy is done: the address is remapped onto the host copy. */
+inline settle_down(b) {
+    atomic { assert(word[b].pins == 0); word[b].moving = true };
+    atomic { mapping[b] = Unmapped };
+    atomic { mapping[b] = OnHost; handle[b] = NONE;
+             word[b].state = Host; word[b].gen = 1 - word[b].gen; word[b].moving = false }
+}
+
+/* Maps the new handle at once; who uses the block waits for the copy on the device. */
+inline fetch_early(b) {
+    go = false;
+    atomic {
+        if
+        :: word[b].state == Host && word[b].pins == 0 && !word[b].moving && !poisoned && host_users_done(b) ->
+            word[b].state = Coming; go = true
+        :: else
+        fi
+    };
+    if
+    :: !go ->
+        record_event(0);
+        record_event(1)
+    :: else ->
+        atomic {
+            h = 0;
+            do
+            :: owner[h] == NONE -> break
+            :: else -> h++
+            od;
+            take_handle(b, h);
+            word[b].moving = true
+        };
+        atomic { mapping[b] = Unmapped };
+        atomic { handle[b] = h; in_due[b] = true; mapping[b] = OnDevice };
+        atomic { word[b].state = Resident; word[b].gen = 1 - word[b].gen; word[b].moving = false }
+    fi
+}
+#define settled(b) (!in_due[b] && !out_due[b])
+#else
+#define settled(b) true
+#endif
 
 inline take_handle(b, h) {
     assert(owner[h] == NONE);
@@ -478,7 +598,13 @@ inline fetch(b) {
 }
 
 #define handle_free (owner[0] == NONE || (HANDLES == 2 && owner[HANDLES - 1] == NONE))
-#define may_leave(b) (word[b].state == Resident && word[b].pins == 0 && !stays[b])
+/* A copy that is waited for by the host, not on the device, takes no handle that is still copied from. */
+#if defined(HAND_OVER) && !defined(BREAK_11)
+#define handle_ready (handle_free && handle_drained(0))
+#else
+#define handle_ready handle_free
+#endif
+#define may_leave(b) (word[b].state == Resident && word[b].pins == 0 && !stays[b] && settled(b))
 
 proctype Worker() {
     byte h, upto, covers;
@@ -490,10 +616,20 @@ end:
     do
     :: poisoned -> break
     :: threads_done == NT -> break
-    :: wanted[0] && word[0].state == Host && handle_free -> fetch(0)
-    :: wanted[1] && word[1].state == Host && handle_free -> fetch(1)
+#ifdef CAREFUL_WAY
+    :: wanted[0] && word[0].state == Host && handle_ready -> fetch(0)
+    :: wanted[1] && word[1].state == Host && handle_ready -> fetch(1)
     :: wanted[0] && word[0].state == Host && !handle_free && may_leave(1) -> evict(1)
     :: wanted[1] && word[1].state == Host && !handle_free && may_leave(0) -> evict(0)
+#endif
+#ifdef HAND_OVER
+    :: word[0].state == HandedOver && settled(0) -> settle_down(0)
+    :: word[1].state == HandedOver && settled(1) -> settle_down(1)
+    :: wanted[0] && word[0].state == Host && handle_free -> fetch_early(0)
+    :: wanted[1] && word[1].state == Host && handle_free -> fetch_early(1)
+    :: wanted[0] && word[0].state == Host && !handle_free && may_leave(1) -> hand_over(1)
+    :: wanted[1] && word[1].state == Host && !handle_free && may_leave(0) -> hand_over(0)
+#endif
     :: spontaneous < SPONTANEOUS && may_leave(0) -> spontaneous++; evict(0)
     :: spontaneous < SPONTANEOUS && may_leave(1) -> spontaneous++; evict(1)
     od
@@ -503,6 +639,7 @@ end:
 proctype Program() {
     threads_done == NT;
     completed[0] == submitted[0] && completed[1] == submitted[1];
+    settled(0) && settled(1);
     atomic {
         if
         :: poisoned || word[0].moving || word[1].moving || word[0].state == Coming || word[1].state == Coming
@@ -511,7 +648,8 @@ proctype Program() {
             do
             :: b == NB -> break
             :: else ->
-                assert(mapping[b] != OnDevice || on_device[handle[b]] == truth[b]);
+                assert(mapping[b] != OnDevice || word[b].state == HandedOver || on_device[handle[b]] == truth[b]);
+                assert(word[b].state != HandedOver || on_host[b] == truth[b]);
                 assert(mapping[b] != OnHost || on_host[b] == truth[b]);
                 b++
             od
@@ -544,6 +682,10 @@ init {
         run Stream(0);
         run Stream(1);
         run Worker();
+#ifdef HAND_OVER
+        run Copies(0);
+        run Copies(1);
+#endif
         run Program()
     }
 }

@@ -22,6 +22,8 @@ CASES = {
     "operands_on_the_host": (HOLDS, ["-DOPS=2", "-DZERO_COPY", "-DSPONTANEOUS=0"]),
     "unexplained_launches": (HOLDS, ["-DOPS=2", "-DUNEXPLAINED", "-DSPONTANEOUS=0"]),
     "treacherous_launches": (HOLDS, ["-DOPS=1", "-DTREACHEROUS"]),
+    "hand_over": (HOLDS, ["-DOPS=2", "-DHAND_OVER", "-DSPONTANEOUS=0"]),
+    "hand_over_beside_the_careful_way": (HOLDS, ["-DOPS=1", "-DHAND_OVER", "-DBOTH_WAYS"]),
     # One rule less.
     "without_rule_1": (FAILS, ["-DBREAK_1"]),
     "without_rule_2": (FAILS, ["-DBREAK_2"]),
@@ -31,6 +33,9 @@ CASES = {
     "without_rule_7": (FAILS, ["-DBREAK_7", "-DSPONTANEOUS=2"]),
     "without_rule_8": (FAILS, ["-DBREAK_8", "-DBREAK_GUARD", "-DUNEXPLAINED"]),
     "without_the_guard": (FAILS, ["-DBREAK_GUARD", "-DTREACHEROUS"]),
+    "without_rule_9": (FAILS, ["-DBREAK_9", "-DHAND_OVER", "-DSPONTANEOUS=0"]),
+    "without_rule_10": (FAILS, ["-DBREAK_10", "-DHAND_OVER", "-DSPONTANEOUS=0"]),
+    "without_rule_11": (FAILS, ["-DBREAK_11", "-DHAND_OVER", "-DBOTH_WAYS", "-DSPONTANEOUS=0"]),
     "without_rule_13": (FAILS, ["-DBREAK_13"]),
 }
 
