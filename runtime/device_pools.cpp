@@ -125,7 +125,7 @@ bool Device::take_freed(const Pool& pool, std::uint64_t key, StreamIndex stream,
 /// none, so that a later look knows more.
 void Device::look_at_frees() {
     if (capturing()) return;
-    thread_local std::vector<Use> frees;
+    std::vector<Use> frees;
     freed_.last_frees(&frees);
     for (const Use use : frees) {
         if (streams_.is_complete(use) || streams_.is_covered(use)) continue;

@@ -149,8 +149,7 @@ CUresult Engine::graph_launch(CUgraphExec exec, CUstream stream, RealCall real) 
         if (!device) return real();
         // Launched into a capture it becomes part of another graph.
         if (device->capturing() && device->is_captured(stream)) return real();
-        thread_local GraphRun run;
-        run = {};
+        GraphRun run;
         OperationParts parts;
         Operation& op = parts.of(*device);
         op.kind = OpKind::Graph;
