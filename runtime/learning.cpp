@@ -38,14 +38,15 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
     std::uint64_t learner_period = 0;
     {
         std::lock_guard lock(mutex_);
-        step = learner_.observe(signature, operands);
+        if (!learner_) learner_.emplace();
+        step = learner_->observe(signature, operands);
         const auto due = executor_.step(step, operands);
         commands->assign(due.begin(), due.end());
         run_.store(executor_.run(), std::memory_order_release);
         // Loops within an iteration are found first; the iteration is the longest one.
-        if (step.locked && learner_.period(step.loop) > learner_.period(loop_)) {
+        if (step.locked && learner_->period(step.loop) > learner_->period(loop_)) {
             loop_ = step.loop;
-            learner_period = learner_.period(loop_);
+            learner_period = learner_->period(loop_);
             found = learner_period >= kShortestIteration;
             iteration_begun_ns_ = 0;
             parts_.counters->iterations = 2;
@@ -75,7 +76,7 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
 
 void Learning::note_free(std::uint64_t block) {
     std::lock_guard lock(mutex_);
-    learner_.note_free(block);
+    if (learner_) learner_->note_free(block);
 }
 
 void Learning::note_issued(const Step& step, Use use) noexcept {
@@ -162,7 +163,7 @@ bool Learning::collect_times() {
             if (parts_.driver->cuEventElapsedTime(&ms, oldest.begin, oldest.end) == CUDA_SUCCESS) {
                 {
                     std::lock_guard lock(mutex_);
-                    learner_.set_duration(oldest.serial, static_cast<double>(ms) * 1000);
+                    learner_->set_duration(oldest.serial, static_cast<double>(ms) * 1000);
                 }
                 if (parts_.log)
                     parts_.log->op_time(oldest.serial, 0, static_cast<std::uint64_t>(ms * 1e6));
@@ -222,8 +223,8 @@ void Learning::make_plan() {
     {
         std::lock_guard lock(mutex_);
         loop = loop_;
-        period = learner_.period(loop);
-        if (period == 0 || !learner_.snapshot(trace)) return;
+        period = learner_->period(loop);
+        if (period == 0 || !learner_->snapshot(trace)) return;
     }
     cost::Iteration iteration = cost::build_iteration(trace, period);
     const cost::Machine machine = cost::engine_machine();
@@ -260,7 +261,7 @@ void Learning::make_plan() {
     Counters::add(parts_.counters->plans);
     if (made->plan.actions.empty()) return;
     std::lock_guard lock(mutex_);
-    if (learner_.period(loop) != period) return;
+    if (learner_->period(loop) != period) return;
     if (auto installed = executor_.install(loop, period, std::move(iteration), made->plan);
         !installed)
         LIBSWAP_LOG(Info, "a plan is not used: {}", installed.error());

@@ -17,6 +17,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -82,7 +83,8 @@ class Learning {
 
     Parts parts_;
     RankedMutex<LockRank::Learner> mutex_;
-    Learner learner_;
+    /// Megabytes of history, and none while everything fits: made with the first operation.
+    std::optional<Learner> learner_;
     PlanExecutor executor_;
     std::atomic<std::uint32_t> run_{0};
 
