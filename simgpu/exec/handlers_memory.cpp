@@ -10,10 +10,15 @@ namespace {
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
+/// What turns an address of the lanes into one of the host. No pointer: it may lie anywhere.
+SIMGPU_INLINE U64 shift(const Addresses& a) {
+    return reinterpret_cast<U64>(a.base) - a.base_address;
+}
+
 /// All lanes read from one page: side by side, from one place, or anywhere in it.
 template <class T>
 SIMGPU_INLINE void load_from_base(Warp& w, const Inst& i, const Addresses& a) {
-    const std::byte* base = a.base - a.base_address;
+    const U64 base = shift(a);
     for (U32 k = 0; k < i.count; ++k) {
         if (i.op[k] == kNoSlot) continue;
         auto* d = result<T>(w, i.op[k]);
@@ -25,7 +30,7 @@ SIMGPU_INLINE void load_from_base(Warp& w, const Inst& i, const Addresses& a) {
                 stored<T>(*reinterpret_cast<const T*>(base + a.at[0] + k * sizeof(T)));
             for (int l = 0; l < kLanes; ++l) d[l] = value;
         } else {
-            const std::byte* from = base + k * sizeof(T);
+            const U64 from = base + k * sizeof(T);
             for (int l = 0; l < kLanes; ++l)
                 d[l] = stored<T>(*reinterpret_cast<const T*>(from + a.at[l]));
         }
@@ -76,7 +81,7 @@ void load(Warp& w, const Inst& i) {
 
 template <class T>
 SIMGPU_INLINE void store_to_base(Warp& w, const Inst& i, const Addresses& a) {
-    std::byte* base = a.base - a.base_address;
+    const U64 base = shift(a);
     if (a.contiguous && i.count == 1) {
         const auto* s = source<T>(w, i.op[0]);
         T* to = reinterpret_cast<T*>(base + a.at[0]);
@@ -85,7 +90,7 @@ SIMGPU_INLINE void store_to_base(Warp& w, const Inst& i, const Addresses& a) {
     }
     for (U32 k = 0; k < i.count; ++k) {
         const auto* s = source<T>(w, i.op[k]);
-        std::byte* to = base + k * sizeof(T);
+        const U64 to = base + k * sizeof(T);
         if (w.exec == kAllLanes) {
             for (int l = 0; l < kLanes; ++l)
                 *reinterpret_cast<T*>(to + a.at[l]) = static_cast<T>(s[l]);
