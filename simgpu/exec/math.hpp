@@ -50,12 +50,15 @@ inline constexpr double kRoundMagic = 6755399441055744.0;
 
 [[gnu::always_inline]] inline float approximate_log2(float a) {
     const double x = static_cast<double>(a);
-    const std::int64_t bits = bits_of(x);
+    // Without a sign: the bits of zeros and negative numbers, whose results are set at the end,
+    // wrap.
+    const auto bits = static_cast<std::uint64_t>(bits_of(x));
     // Exponent such that the fraction lies in [sqrt(1/2), sqrt(2)).
-    const std::int64_t shifted = bits - 0x3fe6a09e00000000;
-    const std::int64_t exponent_bits = shifted & static_cast<std::int64_t>(0xfff0000000000000U);
-    const double m = double_of(bits - exponent_bits);
-    const double e = double_of(bits_of(kRoundMagic) + (exponent_bits >> 52)) - kRoundMagic;
+    const std::uint64_t shifted = bits - 0x3fe6a09e00000000;
+    const std::uint64_t exponent_bits = shifted & 0xfff0000000000000U;
+    const double m = double_of(static_cast<std::int64_t>(bits - exponent_bits));
+    const std::int64_t exponent = static_cast<std::int64_t>(exponent_bits) >> 52;
+    const double e = double_of(bits_of(kRoundMagic) + exponent) - kRoundMagic;
     const double s = (m - 1.0) / (m + 1.0);
     const double z = s * s;
     double p = 1.0 / 17;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_set>
 
 #include "simgpu/driver/entry.hpp"
@@ -15,7 +16,7 @@
 namespace simgpu::driver {
 namespace {
 
-bool known_mode(CUstreamCaptureMode mode) {
+bool known_mode(int mode) {
     return mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
@@ -183,8 +184,12 @@ CUresult update(CUstream handle, DefaultStream default_stream, const CUgraphNode
 
 CUresult exchange(CUstreamCaptureMode* mode) {
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
-    if (mode == nullptr || !known_mode(*mode)) return CUDA_ERROR_INVALID_VALUE;
-    *mode = exchange_capture_mode(*mode);
+    if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    // Read as a number: what a program passes may be no value of the enumeration.
+    int number;
+    std::memcpy(&number, mode, sizeof number);
+    if (!known_mode(number)) return CUDA_ERROR_INVALID_VALUE;
+    *mode = exchange_capture_mode(static_cast<CUstreamCaptureMode>(number));
     return CUDA_SUCCESS;
 }
 
