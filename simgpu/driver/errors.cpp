@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
+#include <cstring>
+
 #include "simgpu/driver/entry.hpp"
 
 namespace simgpu::driver {
 namespace {
 
-const char* name_of(CUresult result) {
+const char* name_of(int result) {
     switch (result) {
 #define SIMGPU_ERROR(code, text) \
     case code:                   \
@@ -16,7 +18,7 @@ const char* name_of(CUresult result) {
     return nullptr;
 }
 
-const char* text_of(CUresult result) {
+const char* text_of(int result) {
     switch (result) {
 #define SIMGPU_ERROR(code, text) \
     case code:                   \
@@ -25,6 +27,13 @@ const char* text_of(CUresult result) {
 #undef SIMGPU_ERROR
     }
     return nullptr;
+}
+
+/// A program's error code, which may be no value of the enumeration: never read as one.
+int number_of(const CUresult& result) {
+    int number;
+    std::memcpy(&number, &result, sizeof number);
+    return number;
 }
 
 CUresult answer(const char* found, const char** out) {
@@ -37,7 +46,7 @@ CUresult answer(const char* found, const char** out) {
 }  // namespace simgpu::driver
 
 SIMGPU_CALL(cuGetErrorName, (CUresult error, const char** text),
-            { return driver::answer(driver::name_of(error), text); })
+            { return driver::answer(driver::name_of(driver::number_of(error)), text); })
 
 SIMGPU_CALL(cuGetErrorString, (CUresult error, const char** text),
-            { return driver::answer(driver::text_of(error), text); })
+            { return driver::answer(driver::text_of(driver::number_of(error)), text); })
