@@ -235,7 +235,7 @@ void Device::settle(CUcontext context) {
     const ContextScope scope(driver_, context);
     LIBSWAP_CU_IGNORE(driver_.cuCtxSynchronize());
     if (context != home_) return;
-    end_threads(false);
+    stop(false);
 }
 
 void Device::revive(CUcontext context) {
@@ -266,9 +266,7 @@ void Device::purge(CUcontext context) {
     }
 }
 
-void Device::stop(bool context_gone) { end_threads(context_gone); }
-
-void Device::end_threads(bool context_gone) {
+void Device::stop(bool context_gone) {
     // The worker first: it reads the times of operations that `learning_` drops.
     if (worker_) worker_->stop(context_gone);
     if (learning_) learning_->stop(context_gone);

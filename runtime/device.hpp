@@ -289,7 +289,6 @@ class Device {
     void note_wait(std::uint64_t serial, WaitReason reason, std::uint64_t waited_ns);
     void bring_for_good();
     void start_tracking();
-    void end_threads(bool context_gone);
     bool careful();
     Worker::Host worker_host();
     SwapEngine::Parts swap_parts();

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "tools/commands.hpp"
-#include "tools/files.hpp"
 #include "tools/formats.hpp"
 #include "tools/generate_options.hpp"
+#include "tools/workload_output.hpp"
 
 namespace libswap::tools {
 
@@ -26,20 +26,10 @@ int run_generate(const GenerateArguments& args) {
     if (!options) return fail(options.error());
     const auto workload = cost::generate_workload(args.choices.model, *options);
     if (!workload) return fail(workload.error());
-    const std::string json =
-        format_workload(*workload, {"swapctl generate", args.choices.model,
-                                    machine->name + " (Roofline)", "", options->batch});
-    if (args.output.empty()) {
-        fmt::print("{}", json);
-        return 0;
-    }
-    const auto written = write_file(args.output, json);
-    if (!written) return fail(written.error());
-    fmt::print("{}: {} operations, {} tensors, peak {}, {:.3f} ms\n", args.output,
-               workload->op_count(), workload->tensors().size(),
-               format_bytes(static_cast<double>(workload->peak_bytes())),
-               workload->compute_us() / 1e3);
-    return 0;
+    return put_out(
+        *workload,
+        {"swapctl generate", args.choices.model, machine->name + " (Roofline)", "", options->batch},
+        args.output);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "tools/files.hpp"
 #include "tools/formats.hpp"
 #include "tools/trace_dump.hpp"
+#include "tools/workload_output.hpp"
 
 namespace libswap::tools {
 
@@ -29,19 +30,8 @@ int run_workload(const WorkloadArguments& args) {
     }
     const auto workload = workload_of(*dump);
     if (!workload) return fail(fmt::format("{}: {}", args.dump, workload.error()));
-    const std::string json =
-        format_workload(*workload, {"libswap-trace/1", args.dump, dump->device_name, "", 0});
-    if (args.output.empty()) {
-        fmt::print("{}", json);
-        return 0;
-    }
-    const auto written = write_file(args.output, json);
-    if (!written) return fail(written.error());
-    fmt::print("{}: {} operations, {} tensors, peak {}, {:.3f} ms\n", args.output,
-               workload->op_count(), workload->tensors().size(),
-               format_bytes(static_cast<double>(workload->peak_bytes())),
-               workload->compute_us() / 1e3);
-    return 0;
+    return put_out(*workload, {"libswap-trace/1", args.dump, dump->device_name, "", 0},
+                   args.output);
 }
 
 }  // namespace

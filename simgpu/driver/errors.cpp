@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
-#include <cstring>
-
 #include "simgpu/driver/entry.hpp"
+#include "simgpu/driver/enum_number.hpp"
 
 namespace simgpu::driver {
 namespace {
 
-const char* name_of(int result) {
+const char* name_of(unsigned result) {
     switch (result) {
 #define SIMGPU_ERROR(code, text) \
     case code:                   \
@@ -18,7 +17,7 @@ const char* name_of(int result) {
     return nullptr;
 }
 
-const char* text_of(int result) {
+const char* text_of(unsigned result) {
     switch (result) {
 #define SIMGPU_ERROR(code, text) \
     case code:                   \
@@ -27,13 +26,6 @@ const char* text_of(int result) {
 #undef SIMGPU_ERROR
     }
     return nullptr;
-}
-
-/// A program's error code, which may be no value of the enumeration: never read as one.
-int number_of(const CUresult& result) {
-    int number;
-    std::memcpy(&number, &result, sizeof number);
-    return number;
 }
 
 CUresult answer(const char* found, const char** out) {
@@ -46,7 +38,7 @@ CUresult answer(const char* found, const char** out) {
 }  // namespace simgpu::driver
 
 SIMGPU_CALL(cuGetErrorName, (CUresult error, const char** text),
-            { return driver::answer(driver::name_of(driver::number_of(error)), text); })
+            { return driver::answer(driver::name_of(driver::enum_number(error)), text); })
 
 SIMGPU_CALL(cuGetErrorString, (CUresult error, const char** text),
-            { return driver::answer(driver::text_of(driver::number_of(error)), text); })
+            { return driver::answer(driver::text_of(driver::enum_number(error)), text); })

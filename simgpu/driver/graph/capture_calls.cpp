@@ -6,18 +6,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <unordered_set>
 
 #include "simgpu/driver/entry.hpp"
+#include "simgpu/driver/enum_number.hpp"
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/capture_table.hpp"
 
 namespace simgpu::driver {
 namespace {
 
-bool known_mode(int mode) {
-    return mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
+bool known_mode(unsigned mode) {
+    static_assert(CU_STREAM_CAPTURE_MODE_GLOBAL == 0);
+    return mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
 CUresult begin(CUstream handle, DefaultStream default_stream, CUstreamCaptureMode mode,
@@ -185,11 +186,8 @@ CUresult update(CUstream handle, DefaultStream default_stream, const CUgraphNode
 CUresult exchange(CUstreamCaptureMode* mode) {
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // Read as a number: what a program passes may be no value of the enumeration.
-    int number;
-    std::memcpy(&number, mode, sizeof number);
-    if (!known_mode(number)) return CUDA_ERROR_INVALID_VALUE;
-    *mode = exchange_capture_mode(static_cast<CUstreamCaptureMode>(number));
+    if (!known_mode(enum_number(*mode))) return CUDA_ERROR_INVALID_VALUE;
+    *mode = exchange_capture_mode(*mode);
     return CUDA_SUCCESS;
 }
 
