@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 #include "simgpu/driver/entry.hpp"
-#include "simgpu/driver/enum_number.hpp"
 
 namespace simgpu::driver {
 namespace {
@@ -38,7 +37,7 @@ CUresult answer(const char* found, const char** out) {
 }  // namespace simgpu::driver
 
 SIMGPU_CALL(cuGetErrorName, (CUresult error, const char** text),
-            { return driver::answer(driver::name_of(driver::enum_number(error)), text); })
+            { return driver::answer(driver::name_of(error), text); })
 
 SIMGPU_CALL(cuGetErrorString, (CUresult error, const char** text),
-            { return driver::answer(driver::text_of(driver::enum_number(error)), text); })
+            { return driver::answer(driver::text_of(error), text); })

@@ -9,7 +9,6 @@
 #include <unordered_set>
 
 #include "simgpu/driver/entry.hpp"
-#include "simgpu/driver/enum_number.hpp"
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/capture_table.hpp"
 
@@ -186,7 +185,7 @@ CUresult update(CUstream handle, DefaultStream default_stream, const CUgraphNode
 CUresult exchange(CUstreamCaptureMode* mode) {
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (!known_mode(enum_number(*mode))) return CUDA_ERROR_INVALID_VALUE;
+    if (!known_mode(*mode)) return CUDA_ERROR_INVALID_VALUE;
     *mode = exchange_capture_mode(*mode);
     return CUDA_SUCCESS;
 }
