@@ -23,6 +23,7 @@ constexpr const char* kHelp =
     "                    every step, or as parts of one allocation (once)\n"
     "  --graph no|yes    capture the second step as a CUDA graph, and launch that (no); not with\n"
     "                    --alloc iteration\n"
+    "  --cudnn           convolve by cuDNN instead of cuBLAS\n"
     "  --leave BYTES     train with that much device memory, having taken all else (0: take "
     "nothing)\n"
     "  --data FILE       the images (examples/data/digits.txt)\n"
@@ -83,6 +84,10 @@ bool set_option(Options& options, const char* name, const char* text) {
         options.graph = std::strcmp(text, "yes") == 0;
         return options.graph || std::strcmp(text, "no") == 0;
     }
+    if (std::strcmp(name, "--cudnn") == 0) {
+        options.cudnn = std::strcmp(text, "yes") == 0;
+        return options.cudnn || std::strcmp(text, "no") == 0;
+    }
     if (std::strcmp(name, "--leave") == 0) {
         const bool valid = parse_int(text, 0, 1LL << 62, value);
         options.leave_bytes = static_cast<std::uint64_t>(value);
@@ -113,6 +118,8 @@ int parse_options(int argc, char** argv, Options& options) {
         if (const auto equals = name.find('='); equals != std::string::npos) {
             value = name.substr(equals + 1);
             name.resize(equals);
+        } else if (name == "--cudnn") {
+            value = "yes";
         } else if (i + 1 < argc) {
             value = argv[++i];
         }

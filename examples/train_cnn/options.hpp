@@ -25,6 +25,8 @@ struct Options {
     bool alloc_arena = false;
     /// Steps from the second on are one launch of a captured graph.
     bool graph = false;
+    /// Convolutions by cuDNN, not by products of matrices.
+    bool cudnn = false;
     /// Device memory to leave to the training when it begins, the rest is taken; 0: all.
     std::uint64_t leave_bytes = 0;
     std::string data;

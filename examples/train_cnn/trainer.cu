@@ -64,8 +64,13 @@ Trainer::Trainer(const Options& options) : options_(options), network_(make_netw
 
     const Weights first = first_weights(network_, options.seed);
     int most_weights = static_cast<int>(first.classifier.size());
+    if (options.cudnn) {
+        cudnn_ = std::make_unique<CudnnConvolutions>(network_, options.batch, stream_);
+    }
     for (std::size_t i = 0; i < network_.convolutions.size(); ++i) {
-        convolutions_.push_back(upload(first.convolution[i], first.bias[i]));
+        const std::vector<float>& weights = first.convolution[i];
+        convolutions_.push_back(
+            upload(cudnn_ ? taps_last(network_.convolutions[i], weights) : weights, first.bias[i]));
         most_weights = std::max(most_weights, convolutions_.back().weight_count);
     }
     classifier_ = upload(first.classifier, first.classifier_bias);
@@ -233,26 +238,39 @@ void Trainer::load(const Digits& digits, const std::vector<int>& batch) {
         cudaMemcpy(labels_.ints(), labels.data(), labels_.bytes(), cudaMemcpyHostToDevice));
 }
 
-// A tensor of C channels is, to cuBLAS, a matrix with a column per channel.
+const float* Trainer::input_of(int layer) const {
+    return layer == 0                        ? images_.floats()
+           : layer == network_.pooled_before ? pooled_.floats()
+                                             : outputs_[layer - 1].floats();
+}
+
 void Trainer::convolve(int layer) {
     const Convolution& convolution = network_.convolutions[layer];
     const Layout out = output_layout(layer);
-    const float* input = layer == 0                        ? images_.floats()
-                         : layer == network_.pooled_before ? pooled_.floats()
-                                                           : outputs_[layer - 1].floats();
     outputs_[layer].ensure(out.bytes());
     float* output = outputs_[layer].floats();
+    if (cudnn_) {
+        cudnn_->forward(layer, input_of(layer), convolutions_[layer].weights.floats(), output);
+    } else {
+        convolve_by_products(layer);
+    }
+    add_bias_relu(out, output, convolutions_[layer].bias.floats(),
+                  convolution.adds_input() ? input_of(layer) : nullptr,
+                  masks_[convolution.side == kSide ? 0 : 1].floats());
+}
+
+// A tensor of C channels is, to cuBLAS, a matrix with a column per channel.
+void Trainer::convolve_by_products(int layer) {
+    const Convolution& convolution = network_.convolutions[layer];
+    const Layout out = output_layout(layer);
     const float* weights = convolutions_[layer].weights.floats();
     for (int tap = 0; tap < convolution.taps(); ++tap) {
         TRAIN_CNN_CHECK(cublasSgemm(
             blas_, CUBLAS_OP_N, CUBLAS_OP_N, out.columns(), convolution.outputs, convolution.inputs,
-            &kOne, input + Layout::kLead + out.shift(tap), out.stride(),
+            &kOne, input_of(layer) + Layout::kLead + out.shift(tap), out.stride(),
             weights + tap * convolution.outputs * convolution.inputs, convolution.inputs,
-            tap == 0 ? &kZero : &kOne, output + Layout::kLead, out.stride()));
+            tap == 0 ? &kZero : &kOne, outputs_[layer].floats() + Layout::kLead, out.stride()));
     }
-    add_bias_relu(out, output, convolutions_[layer].bias.floats(),
-                  convolution.adds_input() ? input : nullptr,
-                  masks_[convolution.side == kSide ? 0 : 1].floats());
 }
 
 void Trainer::classify() {
@@ -286,46 +304,59 @@ void Trainer::backward_classifier() {
 }
 
 void Trainer::backward_convolution(int layer) {
-    const Convolution& convolution = network_.convolutions[layer];
     const Layout layout = output_layout(layer);
     float* gradient = gradients_[current_].floats();
     relu_backward(layout, gradient, outputs_[layer].floats());
     done(outputs_[layer]);
-
-    const float* input = layer == 0                        ? images_.floats()
-                         : layer == network_.pooled_before ? pooled_.floats()
-                                                           : outputs_[layer - 1].floats();
-    Learned& learned = convolutions_[layer];
-    const int tap_weights = convolution.outputs * convolution.inputs;
-    for (int tap = 0; tap < convolution.taps(); ++tap) {
-        TRAIN_CNN_CHECK(
-            cublasSgemm(blas_, CUBLAS_OP_T, CUBLAS_OP_N, convolution.inputs, convolution.outputs,
-                        layout.columns(), &kOne, input + Layout::kLead + layout.shift(tap),
-                        layout.stride(), gradient + Layout::kLead, layout.stride(), &kZero,
-                        weight_gradient_.floats() + tap * tap_weights, convolution.inputs));
-    }
-    sum_rows(convolution.outputs, layout.columns(), gradient + Layout::kLead, layout.stride(),
-             bias_gradient_.floats());
-
+    backward_weights(layer, gradient);
     if (layer > 0) {
         DeviceBuffer& next = gradients_[1 - current_];
         next.ensure(layout.bytes());
-        if (convolution.adds_input()) {
-            TRAIN_CNN_CHECK(cublasScopy(blas_, layout.channels * layout.stride(), gradient, 1,
-                                        next.floats(), 1));
-        }
-        for (int tap = 0; tap < convolution.taps(); ++tap) {
-            const bool first = tap == 0 && !convolution.adds_input();
-            TRAIN_CNN_CHECK(cublasSgemm(
-                blas_, CUBLAS_OP_N, CUBLAS_OP_T, layout.columns(), convolution.inputs,
-                convolution.outputs, &kOne, gradient + Layout::kLead - layout.shift(tap),
-                layout.stride(), learned.weights.floats() + tap * tap_weights, convolution.inputs,
-                first ? &kZero : &kOne, next.floats() + Layout::kLead, layout.stride()));
-        }
+        backward_inputs(layer, gradient);
     }
     done(gradients_[current_]);
     current_ = 1 - current_;
-    descend_layer(learned);
+    descend_layer(convolutions_[layer]);
+}
+
+void Trainer::backward_weights(int layer, const float* gradient) {
+    const Convolution& convolution = network_.convolutions[layer];
+    const Layout layout = output_layout(layer);
+    if (cudnn_) {
+        cudnn_->backward_weights(layer, input_of(layer), gradient, weight_gradient_.floats());
+        cudnn_->backward_bias(layer, gradient, bias_gradient_.floats());
+        return;
+    }
+    const int tap_weights = convolution.outputs * convolution.inputs;
+    for (int tap = 0; tap < convolution.taps(); ++tap) {
+        TRAIN_CNN_CHECK(cublasSgemm(
+            blas_, CUBLAS_OP_T, CUBLAS_OP_N, convolution.inputs, convolution.outputs,
+            layout.columns(), &kOne, input_of(layer) + Layout::kLead + layout.shift(tap),
+            layout.stride(), gradient + Layout::kLead, layout.stride(), &kZero,
+            weight_gradient_.floats() + tap * tap_weights, convolution.inputs));
+    }
+    sum_rows(convolution.outputs, layout.columns(), gradient + Layout::kLead, layout.stride(),
+             bias_gradient_.floats());
+}
+
+// Of every layer but the first, which adds its input to its output.
+void Trainer::backward_inputs(int layer, const float* gradient) {
+    const Convolution& convolution = network_.convolutions[layer];
+    const Layout layout = output_layout(layer);
+    const float* weights = convolutions_[layer].weights.floats();
+    float* next = gradients_[1 - current_].floats();
+    TRAIN_CNN_CHECK(cublasScopy(blas_, layout.channels * layout.stride(), gradient, 1, next, 1));
+    if (cudnn_) {
+        cudnn_->backward_inputs(layer, gradient, weights, next);
+        return;
+    }
+    for (int tap = 0; tap < convolution.taps(); ++tap) {
+        TRAIN_CNN_CHECK(
+            cublasSgemm(blas_, CUBLAS_OP_N, CUBLAS_OP_T, layout.columns(), convolution.inputs,
+                        convolution.outputs, &kOne, gradient + Layout::kLead - layout.shift(tap),
+                        layout.stride(), weights + tap * convolution.outputs * convolution.inputs,
+                        convolution.inputs, &kOne, next + Layout::kLead, layout.stride()));
+    }
 }
 
 void Trainer::backward_pool() {
@@ -364,9 +395,11 @@ Trainer::Verdict Trainer::verdict() const {
 
 Weights Trainer::weights() const {
     Weights weights;
-    for (const Learned& learned : convolutions_) {
-        weights.convolution.push_back(on_host(learned.weights));
-        weights.bias.push_back(on_host(learned.bias));
+    for (std::size_t i = 0; i < convolutions_.size(); ++i) {
+        const std::vector<float> values = on_host(convolutions_[i].weights);
+        weights.convolution.push_back(cudnn_ ? taps_first(network_.convolutions[i], values)
+                                             : values);
+        weights.bias.push_back(on_host(convolutions_[i].bias));
     }
     weights.classifier = on_host(classifier_.weights);
     weights.classifier_bias = on_host(classifier_.bias);

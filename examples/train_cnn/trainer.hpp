@@ -5,8 +5,10 @@
 #include <cublas_v2.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "cudnn_convolutions.hpp"
 #include "device.hpp"
 #include "digits.hpp"
 #include "kernels.hpp"
@@ -61,10 +63,14 @@ class Trainer {
     /// All of a step on the device.
     void compute();
     void launch_graph();
+    const float* input_of(int layer) const;
     void convolve(int layer);
+    void convolve_by_products(int layer);
     void classify();
     void backward_classifier();
     void backward_convolution(int layer);
+    void backward_weights(int layer, const float* gradient);
+    void backward_inputs(int layer, const float* gradient);
     void backward_pool();
     void descend_layer(Learned& learned);
     /// sums[c] = sum of row c of a matrix of `columns` columns, rows `stride` apart.
@@ -80,6 +86,8 @@ class Trainer {
     int steps_ = 0;
     std::vector<Learned> convolutions_;
     Learned classifier_;
+    /// With --cudnn; weights then lie with the taps last.
+    std::unique_ptr<CudnnConvolutions> cudnn_;
 
     /// With --alloc arena: of which the outputs, `pooled_` and the gradients are parts.
     DeviceBuffer arena_;

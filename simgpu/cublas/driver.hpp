@@ -26,7 +26,12 @@ struct Driver {
     X(cuMemcpyDtoHAsync)        \
     X(cuMemcpyHtoDAsync)        \
     X(cuMemcpy2DAsync)          \
-    X(cuStreamSynchronize)
+    X(cuStreamSynchronize)      \
+    X(cuEventCreate)            \
+    X(cuEventDestroy)           \
+    X(cuEventRecord)            \
+    X(cuEventSynchronize)       \
+    X(cuEventElapsedTime)
 // Two steps, for the names in cuda.h are macros of the names with suffix.
 #define SIMGPU_CUBLAS_MEMBER(name) decltype(&::name) name##_fn = nullptr;
     SIMGPU_CUBLAS_DRIVER(SIMGPU_CUBLAS_MEMBER)

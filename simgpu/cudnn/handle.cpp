@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include "simgpu/cudnn/handle.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "simgpu/cublas/driver.hpp"
+
+namespace libswap::simgpu::cudnn {
+namespace {
+
+thread_local const char* t_last_error = "";
+
+/// The thread's context, or, where it has none, the primary context of device 0, made current as
+/// the CUDA runtime would.
+CUresult current_context(CUcontext& context) {
+    const cublas::Driver& d = *cublas::driver();
+    CUresult result = d.cuInit_fn(0);
+    if (result == CUDA_SUCCESS) {
+        result = d.cuCtxGetCurrent_fn(&context);
+    }
+    if (result != CUDA_SUCCESS || context != nullptr) {
+        return result;
+    }
+    CUdevice device = 0;
+    result = d.cuDeviceGet_fn(&device, 0);
+    if (result == CUDA_SUCCESS) {
+        result = d.cuDevicePrimaryCtxRetain_fn(&context, device);
+    }
+    return result == CUDA_SUCCESS ? d.cuCtxSetCurrent_fn(context) : result;
+}
+
+}  // namespace
+
+void ensure_context(const cudnnContext& handle) {
+    CUcontext current = nullptr;
+    if (cublas::driver()->cuCtxGetCurrent_fn(&current) == CUDA_SUCCESS && current == nullptr) {
+        cublas::driver()->cuCtxSetCurrent_fn(handle.context);
+    }
+}
+
+cudnnStatus_t status_of(CUresult result) {
+    switch (result) {
+        case CUDA_SUCCESS:
+            return CUDNN_STATUS_SUCCESS;
+        case CUDA_ERROR_NOT_INITIALIZED:
+        case CUDA_ERROR_INVALID_CONTEXT:
+            return refuse(CUDNN_STATUS_NOT_INITIALIZED, "the driver is not initialised");
+        case CUDA_ERROR_OUT_OF_MEMORY:
+            return refuse(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
+                          "the device is out of memory");
+        default:
+            return refuse(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER, "a call of the driver failed");
+    }
+}
+
+cudnnStatus_t refuse(cudnnStatus_t status, const char* why) {
+    t_last_error = why;
+    return status;
+}
+
+}  // namespace libswap::simgpu::cudnn
+
+using namespace libswap::simgpu::cudnn;  // NOLINT: the C ABI's bodies below are one-liners
+using libswap::simgpu::cublas::driver;
+
+extern "C" {
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+    if (handle == nullptr) {
+        return bad_param("no place for the handle");
+    }
+    *handle = nullptr;
+    CUcontext context = nullptr;
+    if (driver() == nullptr || current_context(context) != CUDA_SUCCESS) {
+        return refuse(CUDNN_STATUS_NOT_INITIALIZED, "no device");
+    }
+    *handle = new (std::nothrow) cudnnContext{.context = context};
+    return *handle == nullptr ? refuse(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED, "memory")
+                              : CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+    if (handle == nullptr) {
+        return bad_param("no handle");
+    }
+    delete handle;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+    if (handle == nullptr) {
+        return bad_param("no handle");
+    }
+    handle->stream = stream;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream) {
+    if (handle == nullptr || stream == nullptr) {
+        return bad_param("no handle, or no place for the stream");
+    }
+    *stream = handle->stream;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+std::size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
+std::size_t cudnnGetMaxDeviceVersion(void) { return CUDNN_MAX_DEVICE_VERSION; }
+std::size_t cudnnGetCudartVersion(void) { return CUDA_VERSION; }
+
+cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int* value) {
+    if (value == nullptr) {
+        return bad_param("no place for the value");
+    }
+    switch (type) {
+        case MAJOR_VERSION:
+            *value = CUDNN_MAJOR;
+            return CUDNN_STATUS_SUCCESS;
+        case MINOR_VERSION:
+            *value = CUDNN_MINOR;
+            return CUDNN_STATUS_SUCCESS;
+        case PATCH_LEVEL:
+            *value = CUDNN_PATCHLEVEL;
+            return CUDNN_STATUS_SUCCESS;
+    }
+    return refuse(CUDNN_STATUS_INVALID_VALUE, "no such property");
+}
+
+const char* cudnnGetErrorString(cudnnStatus_t status) {
+    switch (static_cast<int>(status)) {
+#define SIMGPU_CUDNN_STATUS(name) \
+    case CUDNN_STATUS_##name:     \
+        return "CUDNN_STATUS_" #name;
+#include "simgpu/cudnn/status.def"
+#undef SIMGPU_CUDNN_STATUS
+    }
+    return "CUDNN_UNKNOWN_STATUS";
+}
+
+void cudnnGetLastErrorString(char* message, std::size_t max_size) {
+    if (message == nullptr || max_size == 0) {
+        return;
+    }
+    const std::size_t length = std::min(std::strlen(t_last_error), max_size - 1);
+    std::memcpy(message, t_last_error, length);
+    message[length] = '\0';
+    t_last_error = "";
+}
+
+cudnnStatus_t cudnnSetCallback(unsigned, void*, cudnnCallback_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnGetCallback(unsigned* mask, void** udata, cudnnCallback_t* callback) {
+    if (mask == nullptr || udata == nullptr || callback == nullptr) {
+        return bad_param("no place for the answer");
+    }
+    *mask = 0;
+    *udata = nullptr;
+    *callback = nullptr;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnGraphVersionCheck(void) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnOpsVersionCheck(void) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnCnnVersionCheck(void) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnAdvVersionCheck(void) { return CUDNN_STATUS_SUCCESS; }
+
+}  // extern "C"
