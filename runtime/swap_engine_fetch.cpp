@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// Fetches: on the host -> copy in -> swap the mapping -> resident, and what they take from
+// evictions under way.
+
+#include <algorithm>
+
+#include "runtime/swap_engine.hpp"
+
+namespace libswap {
+
+SwapEngine::Start SwapEngine::fetch(Block& block, Way way, std::uint64_t after_serial) noexcept {
+    if (gave_up()) return Start::Failed;
+    if (jobs_.size() == kMaxJobs || lost() || block.busy.load()) return Start::NotNow;
+    const ResidencyWord word = block.cell.load();
+    if (word.state() != Residency::Host || word.pins() != 0) return Start::NotNow;
+    block.busy.store(true);
+    std::array<Chunk*, kMaxChunksPerBlock> chunks{};
+    const std::span<Chunk*> wanted(chunks.data(), block.run.count);
+    const bool taken = parts_.device_pool->take_or_grow(block.run.size_class, wanted);
+    if (!taken) chunks.fill(nullptr);
+    const bool may_hand_over = way == Way::HandOver && !parts_.verify &&
+                               parts_.host_pool->kind() == HandlePool::Kind::Host;
+    const std::size_t from = taken || !may_hand_over ? jobs_.size() : find_heritage(block);
+    if (!taken && from == jobs_.size()) {
+        block.busy.store(false);
+        return Start::NoDeviceMemory;
+    }
+    std::uint64_t generation = 0;
+    if (!block.cell.begin_fetch(&generation)) {
+        parts_.device_pool->give_back(wanted);
+        block.busy.store(false);
+        return Start::NotNow;
+    }
+    Job& job = add_job(block, false, way == Way::Careful, after_serial);
+    job.generation = generation;
+    job.chunks = chunks;
+    job.hand_over = may_hand_over;
+    job.stage = Stage::FetchQuiet;
+    if (!taken && !inherit(job, from)) {
+        block.cell.cancel(Residency::Coming, generation, Residency::Host);
+        finish(job);
+        jobs_.pop_back();
+        return Start::NotNow;
+    }
+    if (way != Way::Careful && begin_fetch_work(job) == Next::Done) {
+        finish(job);
+        jobs_.pop_back();
+        return Start::Failed;
+    }
+    return Start::Started;
+}
+
+bool SwapEngine::any_waits(bool is_evict) const noexcept {
+    return std::any_of(jobs_.begin(), jobs_.end(),
+                       [&](const Job& job) { return job.is_evict == is_evict && job.waits; });
+}
+
+/// A block of this shape whose copy out is under way, and waits for nothing but our own copies:
+/// where its users were complete when it was submitted, whoever waits for it waits for no operation
+/// of the program (rule 10). The number of jobs if there is none.
+std::size_t SwapEngine::find_heritage(const Block& block) const noexcept {
+    if (any_waits(true)) return jobs_.size();
+    const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+        return job.stage == Stage::EvictCopy && job.hand_over && job.event_set && !job.handed &&
+               job.block->run.size_class == block.run.size_class &&
+               job.block->run.count == block.run.count && still_mine(job);
+    });
+    return static_cast<std::size_t>(found - jobs_.begin());
+}
+
+bool SwapEngine::inherit(Job& job, std::size_t from) noexcept {
+    Job& last_owner = jobs_[from];
+    if (!keep_out_unexplained(last_owner)) return false;
+    if (!LIBSWAP_CU(driver_.cuStreamWaitEvent(in_, last_owner.event, 0))) return false;
+    if (!last_owner.block->cell.hand_over(last_owner.generation)) return false;
+    job.chunks = last_owner.block->device;
+    last_owner.handed = true;
+    last_owner.left = true;
+    leaving_bytes_ -= last_owner.block->bytes();
+    Counters::add(parts_.counters->hand_overs);
+    return true;
+}
+
+SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
+    Block& block = *job.block;
+    job.event_set = false;
+    job.stage = Stage::FetchCopy;
+    job.last_stream = in_;
+    if (!order_after_users(job, in_)) return give_up(job);
+    const std::span<Chunk* const> chunks(job.chunks.data(), block.run.count);
+    // Without a host copy there is no content: it never left, nor was it written on the host.
+    if ((block.fresh.load() && !job.careful) || !block.has_host()) {
+        Counters::add(parts_.counters->bytes_fresh, block.bytes());
+        return set_event(job, in_) ? map_early(job) : give_up(job);
+    }
+    job.copied = true;
+    for (std::uint32_t i = 0; i < block.run.count; ++i)
+        if (!LIBSWAP_CU(driver_.cuMemcpyHtoDAsync(
+                chunks[i]->alias, reinterpret_cast<const void*>(block.host[i]->alias),
+                kChunkBytes[block.run.size_class], in_)))
+            return give_up(job);
+    const bool verify = parts_.verify && digester_.ready();
+    if (verify || digest_is_worth_it(block)) {
+        // The copy's event comes first, and serves again behind the digest.
+        if (!set_event(job, in_) || !follow(job, check_in_)) return give_up(job);
+        if (!submit_digest(job, &job.slot, chunks, check_in_)) return give_up(job);
+    }
+    if (verify && !submit_digest(job, &job.second_slot, block.host_chunks(), check_in_))
+        return give_up(job);
+    return set_event(job, job.last_stream) ? map_early(job) : give_up(job);
+}
+
+/// Rule 10. Who waits for this copy must not wait for operations of the program that it is not
+/// ordered after: neither this copy nor one before it on its stream waits for any.
+SwapEngine::Next SwapEngine::map_early(Job& job) noexcept {
+    Block& block = *job.block;
+    if (!job.hand_over || any_waits(false) || !keep_out_unexplained(job)) return Next::Wait;
+    if (!block.cell.begin_remap(Residency::Coming, job.generation)) return Next::Wait;
+    const std::span<Chunk* const> to(job.chunks.data(), block.run.count);
+    switch (parts_.remapper->change(block.base, block.host_chunks(), to)) {
+        case RemapResult::Done:
+            break;
+        case RemapResult::Restored:
+            Counters::add(parts_.counters->restored);
+            note_failure();
+            block.cell.end_remap(Residency::Host);
+            job.stage = Stage::Drain;
+            return Next::Wait;
+        case RemapResult::Lost:
+            lose("a mapping could not be put back");
+            job.stage = Stage::Drain;
+            return Next::Wait;
+    }
+    block.device = job.chunks;
+    job.chunks.fill(nullptr);
+    block.record_valid.store(false);
+    block.reset_uses();
+    block.arriving.store(job.event, std::memory_order_release);
+    job.stage = Stage::FetchArrive;
+    block.cell.end_remap(Residency::Resident);
+    return Next::Wait;
+}
+
+SwapEngine::Next SwapEngine::arrived(Job& job) noexcept {
+    if (job.stage == Stage::FetchArrive) {
+        note_content(job);
+        job.block->arriving.store(nullptr, std::memory_order_seq_cst);
+        job.stage = Stage::FetchRest;
+    }
+    // A launch that read the event just before is pinned: until it has gone out, the event is not
+    // recorded again.
+    return job.block->cell.load().pins() == 0 ? Next::Done : Next::Wait;
+}
+
+SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
+    Block& block = *job.block;
+    if (!block.cell.begin_remap(Residency::Coming, job.generation)) {
+        Counters::add(parts_.counters->cancels);
+        return Next::Done;
+    }
+    verify_copy(job);
+    const bool mappable = parts_.host_pool->kind() == HandlePool::Kind::Host;
+    const std::span<Chunk* const> from =
+        mappable ? std::span<Chunk* const>(block.host_chunks()) : std::span<Chunk* const>{};
+    const std::span<Chunk* const> to(job.chunks.data(), block.run.count);
+    switch (parts_.remapper->change(block.base, from, to)) {
+        case RemapResult::Done:
+            break;
+        case RemapResult::Restored:
+            Counters::add(parts_.counters->restored);
+            note_failure();
+            block.cell.end_remap(Residency::Host);
+            return Next::Done;
+        case RemapResult::Lost:
+            lose("a mapping could not be put back");
+            return Next::Done;
+    }
+    block.device = job.chunks;
+    job.chunks.fill(nullptr);
+    note_content(job);
+    block.reset_uses();
+    block.cell.end_remap(Residency::Resident);
+    return Next::Done;
+}
+
+/// What came is there.
+void SwapEngine::note_content(Job& job) noexcept {
+    Block& block = *job.block;
+    // Without a digest of what came, what the record says of the host copy is of another time.
+    block.record_valid.store(false);
+    if (job.slot != Digester::kNoSlot) {
+        block.record = digester_.result(job.slot);
+        block.record_valid.store(block.record.known());
+    }
+    if (job.copied) Counters::add(parts_.counters->bytes_in, block.bytes());
+    Counters::add(parts_.counters->fetches);
+    failed_moves_ = 0;
+    log_move(MoveKind::Fetch, job);
+}
+
+}  // namespace libswap
