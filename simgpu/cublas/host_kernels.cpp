@@ -7,9 +7,11 @@
 #include <cstring>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "simgpu/cublas/blas.hpp"
 #include "simgpu/cublas/kernels.hpp"
+#include "simgpu/half_float.hpp"
 
 namespace libswap::simgpu::cublas {
 namespace {
@@ -60,6 +62,26 @@ class Work {
     double bytes_ = 0;
 };
 
+template <typename T>
+void widen(Element element, const std::uint16_t* from, std::vector<T>& to) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        to[i] = element == Element::Half ? ::simgpu::half_to_float(from[i])
+                                         : ::simgpu::bf16_to_float(from[i]);
+    }
+}
+
+template <typename T>
+void narrow_columns(const GemmParams& p, const std::vector<T>& from, std::uint16_t* to) {
+    for (std::int64_t column = 0; column < p.n; ++column) {
+        for (std::int64_t row = 0; row < p.m; ++row) {
+            const std::int64_t at = row + column * p.ldc;
+            const auto value = static_cast<double>(from[static_cast<std::size_t>(at)]);
+            to[at] = p.result == Element::Half ? ::simgpu::double_to_half(value)
+                                               : ::simgpu::double_to_bf16(value);
+        }
+    }
+}
+
 /// Elements from the first of a column-major matrix to its last.
 std::int64_t extent(std::int64_t rows, std::int64_t columns, std::int64_t ld) {
     return rows <= 0 || columns <= 0 ? 0 : (columns - 1) * ld + rows;
@@ -73,10 +95,46 @@ double product(std::int64_t x, std::int64_t y, std::int64_t z = 1) {
     return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(z);
 }
 
+/// One product's matrices, where they lie.
+struct Matrices {
+    std::uint64_t a;
+    std::uint64_t b;
+    std::uint64_t c;
+};
+
+/// A matrix as T: where it lies, or a copy if its elements are halves.
 template <typename T>
-void gemm_one(Work& work, const GemmParams& p, std::uint64_t a, std::uint64_t b, std::uint64_t c,
-              T alpha, T beta) {
+class Operand {
+  public:
+    Operand(Work& work, std::uint64_t va, std::int64_t elements, Element element) : data_(nullptr) {
+        if (bytes_of(element) == sizeof(T)) {
+            data_ = work.span<const T>(va, elements);
+            return;
+        }
+        const auto* halves = work.span<const std::uint16_t>(va, elements);
+        if (halves == nullptr) return;
+        copy_.resize(static_cast<std::size_t>(elements));
+        widen(element, halves, copy_);
+        data_ = copy_.data();
+    }
+    const T* data() const { return data_; }
+
+  private:
+    std::vector<T> copy_;
+    const T* data_;
+};
+
+template <typename T>
+void gemm_one(Work& work, const GemmParams& p, const Matrices& at, T alpha, T beta) {
     const bool reads = alpha != T{} && p.k > 0;
+    const bool narrow = bytes_of(p.result) != sizeof(T);
+    const std::int64_t c_elements = extent(p.m, p.n, p.ldc);
+    T* c = narrow ? nullptr : work.span<T>(at.c, c_elements);
+    auto* halves = narrow ? work.span<std::uint16_t>(at.c, c_elements) : nullptr;
+    if (work.faulted()) return;
+    std::vector<T> wide(narrow ? static_cast<std::size_t>(c_elements) : 0);
+    // What lies between the columns is not ours: it goes back as it came.
+    if (narrow) widen(p.result, halves, wide);
     blas::Gemm<T> g{.transpose_a = p.transpose_a != 0,
                     .transpose_b = p.transpose_b != 0,
                     .m = p.m,
@@ -88,23 +146,25 @@ void gemm_one(Work& work, const GemmParams& p, std::uint64_t a, std::uint64_t b,
                     .b = nullptr,
                     .ldb = p.ldb,
                     .beta = beta,
-                    .c = work.span<T>(c, extent(p.m, p.n, p.ldc)),
+                    .c = narrow ? wide.data() : c,
                     .ldc = p.ldc};
-    if (reads) {
-        g.a = work.span<const T>(a,
-                                 g.transpose_a ? extent(p.k, p.m, p.lda) : extent(p.m, p.k, p.lda));
-        g.b = work.span<const T>(b,
-                                 g.transpose_b ? extent(p.n, p.k, p.ldb) : extent(p.k, p.n, p.ldb));
-    } else {
-        g.a = g.b = g.c;  // never read, but the library wants addresses
-    }
-    if (work.faulted()) {
-        return;
-    }
+    const std::int64_t a_elements =
+        g.transpose_a ? extent(p.k, p.m, p.lda) : extent(p.m, p.k, p.lda);
+    const std::int64_t b_elements =
+        g.transpose_b ? extent(p.n, p.k, p.ldb) : extent(p.k, p.n, p.ldb);
+    const Operand<T> a(work, at.a, reads ? a_elements : 0, p.element);
+    const Operand<T> b(work, at.b, reads ? b_elements : 0, p.element);
+    if (work.faulted()) return;
+    // Never read where there is nothing to read, but the library wants addresses.
+    g.a = reads ? a.data() : g.c;
+    g.b = reads ? b.data() : g.c;
     blas::gemm(g);
+    if (narrow) narrow_columns(p, wide, halves);
     const double passes_over_c = beta == T{} ? 1 : 2;
-    work.cost(2 * product(p.m, p.n, g.k), sizeof(T) * (product(p.m, g.k) + product(g.k, p.n) +
-                                                       passes_over_c * product(p.m, p.n)));
+    const auto in = static_cast<double>(bytes_of(p.element));
+    const auto out = static_cast<double>(bytes_of(p.result));
+    work.cost(2 * product(p.m, p.n, g.k), in * (product(p.m, g.k) + product(g.k, p.n)) +
+                                              out * passes_over_c * product(p.m, p.n));
 }
 
 template <typename T>
@@ -117,15 +177,14 @@ void gemm_all(Work& work, const GemmParams& p) {
                 const auto* entries = work.span<const std::uint64_t>(table, p.batch);
                 return entries == nullptr ? 0 : entries[i];
             };
-            const std::uint64_t a = address(p.a);
-            const std::uint64_t b = address(p.b);
-            const std::uint64_t c = address(p.c);
-            gemm_one<T>(work, p, a, b, c, alpha, beta);
+            gemm_one<T>(work, p, {address(p.a), address(p.b), address(p.c)}, alpha, beta);
         } else {
-            auto at = [&](std::uint64_t base, std::int64_t stride) {
-                return base + static_cast<std::uint64_t>(i * stride) * sizeof(T);
+            auto at = [&](std::uint64_t base, std::int64_t stride, Element element) {
+                return base + static_cast<std::uint64_t>(i * stride * bytes_of(element));
             };
-            gemm_one<T>(work, p, at(p.a, p.stride_a), at(p.b, p.stride_b), at(p.c, p.stride_c),
+            gemm_one<T>(work, p,
+                        {at(p.a, p.stride_a, p.element), at(p.b, p.stride_b, p.element),
+                         at(p.c, p.stride_c, p.result)},
                         alpha, beta);
         }
     }
@@ -321,7 +380,11 @@ Params read_params(const SimgpuHostLaunch* launch) {
 void host_gemm(const SimgpuHostLaunch* launch) {
     const auto p = read_params<GemmParams>(launch);
     Work work(launch);
-    p.element == Element::Float ? gemm_all<float>(work, p) : gemm_all<double>(work, p);
+    if (p.element == Element::Double) {
+        gemm_all<double>(work, p);
+    } else {
+        gemm_all<float>(work, p);
+    }
 }
 
 void host_matrix(const SimgpuHostLaunch* launch) {

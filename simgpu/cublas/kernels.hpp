@@ -12,7 +12,11 @@
 
 namespace libswap::simgpu::cublas {
 
-enum class Element : std::int32_t { Float, Double };
+enum class Element : std::int32_t { Float, Double, Half, BFloat };
+
+constexpr std::int64_t bytes_of(Element element) {
+    return element == Element::Double ? 8 : element == Element::Float ? 4 : 2;
+}
 
 /// A factor by value, or to be read on the device where `device` is not 0.
 struct Scalar {
@@ -41,7 +45,10 @@ struct GemmParams {
     std::int32_t transpose_b;
     /// a, b and c are tables of `batch` addresses, on the device.
     std::int32_t tables;
+    /// Of a and b, and of c. Halves are multiplied in float; the factors are floats then.
     Element element;
+    Element result;
+    std::int32_t unused;
 };
 
 enum class MatrixOp : std::int32_t { Gemv, Ger, Geam, Dgmm };

@@ -10,68 +10,112 @@
 #include <cstring>
 #include <string>
 
+#include "simgpu/cublas/blas.hpp"
 #include "simgpu/cublas/driver.hpp"
 #include "simgpu/cublas/host_kernels.hpp"
+#include "simgpu/half_float.hpp"
 
 namespace libswap::simgpu::cublaslt {
 namespace {
 
 constexpr const char* kName = "simgpu_cublaslt_matmul";
 
-float activate(Activation activation, float x) {
+double activate(Activation activation, double x) {
     switch (activation) {
         case Activation::None:
             break;
         case Activation::Relu:
-            return std::max(x, 0.0F);
+            return x < 0 ? 0 : x;
         case Activation::Gelu: {
-            constexpr float kRootOfTwoByPi = 0.7978845608F;
-            return 0.5F * x * (1 + std::tanh(kRootOfTwoByPi * (x + 0.044715F * x * x * x)));
+            constexpr double kRootOfTwoByPi = 0.79788456080286535588;
+            return 0.5 * x * (1 + std::tanh(kRootOfTwoByPi * (x + 0.044715 * x * x * x)));
         }
     }
     return x;
 }
 
 template <typename T>
-T* span(const SimgpuHostLaunch* launch, std::uint64_t va, std::int64_t elements) {
-    return static_cast<T*>(launch->span(launch, va, static_cast<std::size_t>(elements) * sizeof(T),
-                                        std::is_const_v<T> ? 0 : 1));
+T* span(const SimgpuHostLaunch* launch, std::uint64_t va, std::int64_t bytes) {
+    return static_cast<T*>(
+        launch->span(launch, va, static_cast<std::size_t>(bytes), std::is_const_v<T> ? 0 : 1));
 }
 
-std::uint64_t moved(std::uint64_t va, std::int64_t elements) {
-    return va + static_cast<std::uint64_t>(elements) * sizeof(float);
+std::uint64_t moved(std::uint64_t va, std::int64_t elements, cublas::Element element) {
+    return va + static_cast<std::uint64_t>(elements * bytes_of(element));
 }
 
 /// False where memory is missing: the launch has failed.
 bool copy_source(const SimgpuHostLaunch* launch, const MatmulParams& p) {
     const cublas::GemmParams& d = p.product;
+    const std::int64_t bytes = d.m * bytes_of(d.result);
     for (std::int64_t batch = 0; batch < d.batch; ++batch) {
         for (std::int64_t column = 0; column < d.n; ++column) {
-            const auto* from = span<const float>(
-                launch, moved(p.source, batch * p.source_stride + column * p.source_ld), d.m);
-            auto* to = span<float>(launch, moved(d.c, batch * d.stride_c + column * d.ldc), d.m);
+            const auto* from = span<const std::byte>(
+                launch, moved(p.source, batch * p.source_stride + column * p.source_ld, d.result),
+                bytes);
+            auto* to = span<std::byte>(
+                launch, moved(d.c, batch * d.stride_c + column * d.ldc, d.result), bytes);
             if (from == nullptr || to == nullptr) return false;
-            std::memmove(to, from, static_cast<std::size_t>(d.m) * sizeof(float));
+            std::memmove(to, from, static_cast<std::size_t>(bytes));
         }
     }
     return true;
 }
 
+double load(cublas::Element element, const std::byte* from, std::int64_t index) {
+    from += index * bytes_of(element);
+    switch (element) {
+        case cublas::Element::Double:
+            return *reinterpret_cast<const double*>(from);
+        case cublas::Element::Half:
+            return static_cast<double>(
+                ::simgpu::half_to_float(*reinterpret_cast<const std::uint16_t*>(from)));
+        case cublas::Element::BFloat:
+            return static_cast<double>(
+                ::simgpu::bf16_to_float(*reinterpret_cast<const std::uint16_t*>(from)));
+        case cublas::Element::Float:
+            break;
+    }
+    return static_cast<double>(*reinterpret_cast<const float*>(from));
+}
+
+void store(cublas::Element element, std::byte* to, std::int64_t index, double value) {
+    to += index * bytes_of(element);
+    switch (element) {
+        case cublas::Element::Double:
+            *reinterpret_cast<double*>(to) = value;
+            return;
+        case cublas::Element::Half:
+            *reinterpret_cast<std::uint16_t*>(to) = ::simgpu::double_to_half(value);
+            return;
+        case cublas::Element::BFloat:
+            *reinterpret_cast<std::uint16_t*>(to) = ::simgpu::double_to_bf16(value);
+            return;
+        case cublas::Element::Float:
+            break;
+    }
+    *reinterpret_cast<float*>(to) = static_cast<float>(value);
+}
+
 void finish(const SimgpuHostLaunch* launch, const MatmulParams& p) {
     const cublas::GemmParams& d = p.product;
     for (std::int64_t batch = 0; batch < d.batch; ++batch) {
-        const float* bias = nullptr;
+        const std::byte* bias = nullptr;
         if (p.bias != 0) {
-            bias = span<const float>(launch, moved(p.bias, batch * p.bias_stride), d.m);
+            bias =
+                span<const std::byte>(launch, moved(p.bias, batch * p.bias_stride, p.bias_element),
+                                      d.m * bytes_of(p.bias_element));
             if (bias == nullptr) return;
         }
         for (std::int64_t column = 0; column < d.n; ++column) {
             auto* values =
-                span<float>(launch, moved(d.c, batch * d.stride_c + column * d.ldc), d.m);
+                span<std::byte>(launch, moved(d.c, batch * d.stride_c + column * d.ldc, d.result),
+                                d.m * bytes_of(d.result));
             if (values == nullptr) return;
             for (std::int64_t row = 0; row < d.m; ++row) {
-                const float x = bias == nullptr ? values[row] : values[row] + bias[row];
-                values[row] = activate(p.activation, x);
+                double x = load(d.result, values, row);
+                if (bias != nullptr) x += load(p.bias_element, bias, row);
+                store(d.result, values, row, activate(p.activation, x));
             }
         }
     }
@@ -104,7 +148,8 @@ struct Loaded {
 Loaded load() {
     Loaded loaded;
     const cublas::Driver* d = cublas::driver();
-    if (d == nullptr) return loaded;
+    // The handle may be libcublas's, which has loaded its own.
+    if (d == nullptr || !cublas::blas::load()) return loaded;
     d->host_kernel_register(kName, host_matmul);
     CUlibrary library = nullptr;
     loaded.status =

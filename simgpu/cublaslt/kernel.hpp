@@ -22,7 +22,7 @@ struct MatmulParams {
     std::int64_t source_stride;
     std::int64_t bias_stride;
     Activation activation;
-    std::int32_t unused;
+    cublas::Element bias_element;
 };
 
 /// Launches on `stream` of the current context. @thread any

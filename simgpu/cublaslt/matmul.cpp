@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// Handles, the choice of an algorithm (there is one), and products of float32 matrices.
+// Handles, the choice of an algorithm (there is one), and products of matrices of floats,
+// doubles and halves.
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "simgpu/cublas/handle.hpp"
 #include "simgpu/cublas/log.hpp"
@@ -27,9 +29,40 @@ bool is_float_compute(std::int32_t type) {
            type == CUBLAS_COMPUTE_32F_FAST_TF32 || type == CUBLAS_COMPUTE_32F_EMULATED_16BFX9;
 }
 
+bool is_double_compute(std::int32_t type) {
+    return type == CUBLAS_COMPUTE_64F || type == CUBLAS_COMPUTE_64F_PEDANTIC;
+}
+
+/// The element that a data type names, or nothing where it is not built.
+std::optional<cublas::Element> element_of(std::uint32_t type) {
+    switch (type) {
+        case CUDA_R_32F:
+            return cublas::Element::Float;
+        case CUDA_R_64F:
+            return cublas::Element::Double;
+        case CUDA_R_16F:
+            return cublas::Element::Half;
+        case CUDA_R_16BF:
+            return cublas::Element::BFloat;
+        default:
+            return std::nullopt;
+    }
+}
+
 bool is_plain(const Layout& layout) {
-    return layout.type == CUDA_R_32F && layout.order == CUBLASLT_ORDER_COL &&
+    return element_of(layout.type) && layout.order == CUBLASLT_ORDER_COL &&
            layout.plane_offset == 0 && layout.batch_mode == 0;
+}
+
+/// The types go together: doubles with doubles, and floats and halves in float arithmetic.
+bool are_built_types(const MatmulDesc& desc, const Matrices& m) {
+    if (m.a.type != m.b.type || m.c.type != m.d.type) return false;
+    const bool same = m.a.type == m.d.type;
+    if (m.a.type == CUDA_R_64F)
+        return same && is_double_compute(desc.compute_type) && desc.scale_type == CUDA_R_64F;
+    return is_float_compute(desc.compute_type) && desc.scale_type == CUDA_R_32F &&
+           (same || m.d.type == CUDA_R_32F) &&
+           (desc.bias_type < 0 || element_of(static_cast<std::uint32_t>(desc.bias_type)));
 }
 
 bool is_built(const MatmulDesc& desc, const Matrices& m) {
@@ -39,9 +72,9 @@ bool is_built(const MatmulDesc& desc, const Matrices& m) {
                                     [](std::uint64_t pointer) { return pointer != 0; });
     const bool host_or_device = desc.pointer_mode == CUBLASLT_POINTER_MODE_HOST ||
                                 desc.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
-    return is_float_compute(desc.compute_type) && desc.scale_type == CUDA_R_32F && host_or_device &&
-           desc.transpose_c == CUBLAS_OP_N && !scales && (desc.epilogue & ~kEpilogues) == 0 &&
-           is_plain(m.a) && is_plain(m.b) && is_plain(m.c) && is_plain(m.d);
+    return host_or_device && desc.transpose_c == CUBLAS_OP_N && !scales &&
+           (desc.epilogue & ~kEpilogues) == 0 && is_plain(m.a) && is_plain(m.b) && is_plain(m.c) &&
+           is_plain(m.d) && are_built_types(desc, m);
 }
 
 /// The shapes agree.
@@ -76,6 +109,7 @@ Activation activation(const MatmulDesc& desc) {
 cublas::Scalar scalar(const MatmulDesc& desc, const void* pointer) {
     if (desc.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE)
         return {reinterpret_cast<std::uint64_t>(pointer), 0};
+    if (desc.scale_type == CUDA_R_64F) return {0, *static_cast<const double*>(pointer)};
     return {0, static_cast<double>(*static_cast<const float*>(pointer))};
 }
 
@@ -96,12 +130,16 @@ MatmulParams params_of(const MatmulDesc& desc, const Matrices& m) {
     p.product.batch = m.d.batch_count;
     p.product.transpose_a = desc.transpose_a != CUBLAS_OP_N;
     p.product.transpose_b = desc.transpose_b != CUBLAS_OP_N;
-    p.product.element = cublas::Element::Float;
+    p.product.element = *element_of(m.a.type);
+    p.product.result = *element_of(m.d.type);
     p.source_ld = m.c.ld;
     p.source_stride = m.c.batch_stride;
     p.activation = activation(desc);
     if ((desc.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
         p.bias = desc.bias;
+        p.bias_element = desc.bias_type < 0
+                             ? p.product.result
+                             : *element_of(static_cast<std::uint32_t>(desc.bias_type));
         p.bias_stride = desc.bias_batch_stride;
     }
     return p;

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "simgpu/cudart/allocation_note.hpp"
 #include "simgpu/cudart/runtime.hpp"
 
 using namespace libswap::simgpu::cudart;
@@ -90,15 +91,21 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
             return cudaErrorInvalidValue;
         }
         *pointer = nullptr;
-        return bytes == 0 ? cudaSuccess
-                          : call(CUDART_DRIVER(cuMemAlloc, 3020), driver_out(pointer), bytes);
+        if (bytes == 0) {
+            return cudaSuccess;
+        }
+        return noted(pointer, bytes,
+                     call(CUDART_DRIVER(cuMemAlloc, 3020), driver_out(pointer), bytes));
     });
 }
 
 cudaError_t cudaFree(void* pointer) {
     return on_context([&] {
-        return pointer == nullptr ? cudaSuccess
-                                  : call(CUDART_DRIVER(cuMemFree, 3020), device_pointer(pointer));
+        if (pointer == nullptr) {
+            return cudaSuccess;
+        }
+        note_allocation(pointer, 0);
+        return call(CUDART_DRIVER(cuMemFree, 3020), device_pointer(pointer));
     });
 }
 

@@ -3,6 +3,7 @@
 //
 // Stream-ordered allocation.
 
+#include "simgpu/cudart/allocation_note.hpp"
 #include "simgpu/cudart/runtime.hpp"
 
 using namespace libswap::simgpu::cudart;
@@ -19,21 +20,25 @@ CUmemoryPool* driver_pool(cudaMemPool_t* pool) { return reinterpret_cast<CUmemor
 
 cudaError_t allocate(void** pointer, size_t bytes, cudaStream_t stream, bool per_thread) {
     return on_context([&] {
-        return call(CUDART_DRIVER_ON(per_thread, cuMemAllocAsync, 11020, 11020),
-                    reinterpret_cast<CUdeviceptr*>(pointer), bytes, stream);
+        return noted(pointer, bytes,
+                     call(CUDART_DRIVER_ON(per_thread, cuMemAllocAsync, 11020, 11020),
+                          reinterpret_cast<CUdeviceptr*>(pointer), bytes, stream));
     });
 }
 
 cudaError_t allocate_from(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream,
                           bool per_thread) {
     return on_context([&] {
-        return call(CUDART_DRIVER_ON(per_thread, cuMemAllocFromPoolAsync, 11020, 11020),
-                    reinterpret_cast<CUdeviceptr*>(pointer), bytes, driver_pool(pool), stream);
+        return noted(
+            pointer, bytes,
+            call(CUDART_DRIVER_ON(per_thread, cuMemAllocFromPoolAsync, 11020, 11020),
+                 reinterpret_cast<CUdeviceptr*>(pointer), bytes, driver_pool(pool), stream));
     });
 }
 
 cudaError_t release(void* pointer, cudaStream_t stream, bool per_thread) {
     return on_context([&] {
+        note_allocation(pointer, 0);
         return call(CUDART_DRIVER_ON(per_thread, cuMemFreeAsync, 11020, 11020),
                     device_pointer(pointer), stream);
     });

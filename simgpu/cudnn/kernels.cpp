@@ -11,7 +11,6 @@
 #include "simgpu/cudnn/convolution.hpp"
 #include "simgpu/cudnn/graph.hpp"
 #include "simgpu/cudnn/params.hpp"
-#include "simgpu/cudnn/rnn.hpp"
 
 namespace libswap::simgpu::cudnn {
 namespace {

@@ -9,6 +9,7 @@
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/host_kernels.hpp"
 #include "simgpu/driver/log.hpp"
+#include "simgpu/driver/program_ranges.hpp"
 
 #define SIMGPU_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -53,4 +54,8 @@ SIMGPU_EXPORT uint64_t simgpuWriteCount(uint64_t va) {
 
 SIMGPU_EXPORT uint64_t simgpuClockNs(void) {
     return simgpu::driver::initialised() ? simgpu::driver::machine().now_ns() : 0;
+}
+
+SIMGPU_EXPORT void simgpuAllocationNote(uint64_t va, size_t bytes) {
+    simgpu::driver::note_program_range(va, bytes);
 }

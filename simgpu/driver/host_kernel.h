@@ -77,6 +77,11 @@ uint64_t simgpuWriteCount(uint64_t va);
 /** The simulated clock of the process's devices, in nanoseconds. @thread any */
 uint64_t simgpuClockNs(void);
 
+/** The program was given `bytes` bytes at `va`, or, with 0, gives them back. The stand-in runtime
+ * says so: what lies beneath it may put allocations into larger pieces of memory, and kernels whose
+ * code cannot be run must not fill more than the program has. @thread any */
+void simgpuAllocationNote(uint64_t va, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,7 @@
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/capture.hpp"
 #include "simgpu/driver/host_kernels.hpp"
+#include "simgpu/driver/kernel_names.hpp"
 #include "simgpu/driver/log.hpp"
 #include "simgpu/driver/module.hpp"
 #include "simgpu/driver/occupancy.hpp"
@@ -120,12 +121,9 @@ struct NativeLaunch {
     }
 };
 
-KernelOutcome run_native(const KernelCall& call, KernelMemory& memory) {
-    KernelOutcome outcome;
+SimgpuHostLaunch public_part(const KernelCall& call, KernelOutcome& outcome, NativeLaunch& launch) {
     const exec::LaunchGeometry& geometry = call.geometry;
-    NativeLaunch launch{};
-    launch.memory = &memory;
-    SimgpuHostLaunch& part = launch.public_part;
+    SimgpuHostLaunch part{};
     part.kernel_name = call.function->info->name.c_str();
     for (std::size_t axis = 0; axis < 3; ++axis) {
         part.grid[axis] = geometry.grid[axis];
@@ -139,15 +137,50 @@ KernelOutcome run_native(const KernelCall& call, KernelMemory& memory) {
     part.flops = &outcome.flops;
     part.bytes = &outcome.bytes;
     part.reserved = &launch;
-    call.native(&part);
+    return part;
+}
+
+/// Does the work by `run`, which is given the launch.
+template <typename Run>
+KernelOutcome run_on_host(const KernelCall& call, KernelMemory& memory, Run run) {
+    KernelOutcome outcome;
+    NativeLaunch launch{};
+    launch.memory = &memory;
+    launch.public_part = public_part(call, outcome, launch);
+    run(launch.public_part);
     if (launch.faulted) {
         outcome.status = CUDA_ERROR_ILLEGAL_ADDRESS;
         outcome.fault_va = memory.fault_va();
-        outcome.detail =
-            fmt::format("kernel {}: illegal address at {:#x}", part.kernel_name, outcome.fault_va);
+        outcome.detail = fmt::format("kernel {}: illegal address at {:#x}",
+                                     call.function->info->name, outcome.fault_va);
         say("{}", outcome.detail);
     }
     return outcome;
+}
+
+KernelOutcome run_native(const KernelCall& call, KernelMemory& memory) {
+    return run_on_host(call, memory, [&](const SimgpuHostLaunch& launch) { call.native(&launch); });
+}
+
+/// Machine code: by its name where that is known, else opaque.
+KernelOutcome run_machine_code(const KernelCall& call, KernelMemory& memory) {
+    NamedFunction& function = named_function(call.function->info->name);
+    bool done = false;
+    if (function.work) {
+        const auto parameters = split_parameters(*call.function->info, call.parameters);
+        KernelOutcome outcome = run_on_host(call, memory, [&](const SimgpuHostLaunch& launch) {
+            done = function.work(NamedLaunch(launch, parameters));
+        });
+        if (done || outcome.status != CUDA_SUCCESS) return outcome;
+    }
+    say_opaque(function);
+    return run_opaque(call.opaque, memory);
+}
+
+KernelOutcome run(const KernelCall& call, KernelMemory& memory) {
+    if (call.native != nullptr) return run_native(call, memory);
+    return call.function->code != nullptr ? interpret(call, memory)
+                                          : run_machine_code(call, memory);
 }
 
 CUresult check_geometry(const LaunchRequest& request, const Function& function) {
@@ -232,6 +265,7 @@ CUresult copy_parameters(const LaunchRequest& request, const image::KernelInfo& 
 CUresult check_executable(Function& function, SimgpuHostKernel native) {
     if (native != nullptr) return CUDA_SUCCESS;
     if (function.code != nullptr && function.code->executable()) return CUDA_SUCCESS;
+    if (function.code == nullptr && opaque_mode() != OpaqueMode::Refuse) return CUDA_SUCCESS;
     if (!function.said_unsupported.exchange(true)) {
         if (function.code == nullptr) {
             say("kernel {} cannot run here: it comes as machine code for sm_{} without PTX",
@@ -277,6 +311,8 @@ CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out
     SIMGPU_TRY(need_local_memory(context, function.info->local_bytes, threads));
     out.geometry.dynamic_shared_bytes = request.shared_bytes;
     out.cooperative = request.cooperative;
+    if (out.native == nullptr && function.code == nullptr)
+        out.opaque = opaque_work(function, out.geometry, out.parameters);
     return CUDA_SUCCESS;
 }
 
@@ -285,9 +321,7 @@ KernelLaunch kernel_launch(std::shared_ptr<const KernelCall> call) {
     const auto& grid = call->geometry.grid;
     work.name = call->function->info->name;
     work.ctas = std::uint64_t{grid[0]} * grid[1] * grid[2];
-    work.work = [call = std::move(call)](KernelMemory& memory) {
-        return call->native != nullptr ? run_native(*call, memory) : interpret(*call, memory);
-    };
+    work.work = [call = std::move(call)](KernelMemory& memory) { return run(*call, memory); };
     return work;
 }
 

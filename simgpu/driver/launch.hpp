@@ -12,6 +12,7 @@
 
 #include "simgpu/driver/host_kernel.h"
 #include "simgpu/driver/module.hpp"
+#include "simgpu/driver/opaque.hpp"
 #include "simgpu/driver/stream.hpp"
 #include "simgpu/exec/run.hpp"
 
@@ -39,6 +40,8 @@ struct KernelCall {
     exec::LaunchGeometry geometry;
     std::vector<std::byte> parameters;
     SimgpuHostKernel native = nullptr;
+    /// Of machine code that nothing else does the work of.
+    OpaqueWork opaque;
     bool cooperative = false;
 };
 

@@ -18,6 +18,7 @@
 
 #include "simgpu/cublas/blas.hpp"
 #include "simgpu/cublas/kernels.hpp"
+#include "simgpu/half_float.hpp"
 
 namespace libswap::simgpu::cublas {
 namespace {
@@ -239,7 +240,7 @@ TEST(HostGemm, GivesTheSameBitsEveryTime) {
 
 TEST(HostGemm, ComputesInDouble) {
     GemmParams params = gemm_params(1, 1, 2);
-    params.element = Element::Double;
+    params.element = params.result = Element::Double;
     params.ldb = 2;
     params.lda = 1;
     const std::vector<double> a = {1, 1e-12};
@@ -252,6 +253,36 @@ TEST(HostGemm, ComputesInDouble) {
     run(host_gemm, params);
 
     EXPECT_EQ(c[0], 1 + 1e-12);
+}
+
+TEST(HostGemm, MultipliesHalvesInFloatAndRoundsOnce) {
+    for (const Element element : {Element::Half, Element::BFloat}) {
+        const auto bits = [&](double value) {
+            return element == Element::Half ? ::simgpu::double_to_half(value)
+                                            : ::simgpu::double_to_bf16(value);
+        };
+        GemmParams params = gemm_params(2, 1, 2);
+        params.element = params.result = element;
+        params.lda = params.ldc = 3;
+        params.ldb = 2;
+        params.beta.value = 1;
+        const std::vector<std::uint16_t> a = {bits(1), bits(2), bits(0), bits(3), bits(4)};
+        const std::vector<std::uint16_t> b = {bits(0.5), bits(-1)};
+        std::vector<std::uint16_t> c = {bits(10), bits(20), bits(7)};
+        params.a = address(a);
+        params.b = address(b);
+        params.c = address(c);
+
+        run(host_gemm, params);
+
+        EXPECT_EQ(c, (std::vector<std::uint16_t>{bits(7.5), bits(17), bits(7)}));
+        // Halves may be summed into a matrix of floats.
+        params.result = Element::Float;
+        std::vector<float> wide = {0, 0, 7};
+        params.c = address(wide);
+        run(host_gemm, params);
+        EXPECT_EQ(wide, (std::vector<float>{-2.5F, -3, 7}));
+    }
 }
 
 struct MatrixCase {

@@ -191,9 +191,9 @@ TEST_F(CublasLt, RefusesShapesThatDisagreeAndTypesThatAreNotBuilt) {
     Matrix b(2, 2, 2);
     Matrix d(2, 2, 2);
     EXPECT_EQ(matmul(1, a, b, 0, d, d), CUBLAS_STATUS_INVALID_VALUE);
-    const std::int32_t half = CUDA_R_16F;
-    ASSERT_EQ(cublasLtMatrixLayoutSetAttribute(b.layout, CUBLASLT_MATRIX_LAYOUT_TYPE, &half,
-                                               sizeof(half)),
+    const std::int32_t bytes = CUDA_R_8I;
+    ASSERT_EQ(cublasLtMatrixLayoutSetAttribute(b.layout, CUBLASLT_MATRIX_LAYOUT_TYPE, &bytes,
+                                               sizeof(bytes)),
               CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(matmul(1, b, b, 0, d, d), CUBLAS_STATUS_NOT_SUPPORTED);
 }

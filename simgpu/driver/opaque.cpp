@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include "simgpu/driver/opaque.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/kernel_names.hpp"
+#include "simgpu/driver/log.hpp"
+#include "simgpu/driver/module.hpp"
+#include "simgpu/driver/program_ranges.hpp"
+#include "simgpu/host_kernels/opaque_fill.hpp"
+
+namespace simgpu::driver {
+namespace {
+
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+// What a thread is taken to handle where nothing says how much a launch does.
+constexpr std::uint64_t kReadPerThread = 64;
+constexpr std::uint64_t kWrittenPerThread = 16;
+
+using Parameters = std::vector<std::span<const std::byte>>;
+
+/// A pointer that a launch was given, and how much of its allocation lies from there on.
+struct Found {
+    PointerWord word;
+    std::uint64_t va;
+    std::uint64_t room;
+};
+
+std::vector<Found> find_pointers(const Parameters& parameters, int device) {
+    std::vector<Found> found;
+    for (std::uint32_t i = 0; i < parameters.size(); ++i) {
+        for (std::uint32_t at = 0; at + kWord <= parameters[i].size(); at += kWord) {
+            std::uint64_t va = 0;
+            std::memcpy(&va, parameters[i].data() + at, kWord);
+            const auto range = program_range(va, device);
+            if (range) found.push_back({{i, at}, va, range->end() - va});
+        }
+    }
+    return found;
+}
+
+std::uint64_t seed_of(const std::string& name, const exec::LaunchGeometry& geometry) {
+    std::uint64_t seed = stir(0, name.data(), name.size());
+    seed = stir(seed, geometry.grid.data(), sizeof(geometry.grid));
+    return stir(seed, geometry.block.data(), sizeof(geometry.block));
+}
+
+std::uint64_t threads_of(const exec::LaunchGeometry& geometry) {
+    std::uint64_t threads = 1;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        threads *= std::uint64_t{geometry.grid[axis]} * geometry.block[axis];
+    return threads;
+}
+
+OpaqueMode read_mode() {
+    const char* text = std::getenv("SIMGPU_OPAQUE");
+    const std::string_view mode = text != nullptr ? text : "";
+    if (mode == "say") return OpaqueMode::Say;
+    if (mode == "refuse") return OpaqueMode::Refuse;
+    if (!mode.empty() && mode != "run")
+        say("SIMGPU_OPAQUE=\"{}\" is none of run, say, refuse: ignored", mode);
+    return OpaqueMode::Run;
+}
+
+}  // namespace
+
+OpaqueMode opaque_mode() {
+    static const OpaqueMode mode = read_mode();
+    return mode;
+}
+
+void say_opaque(NamedFunction& function) {
+    if (opaque_mode() != OpaqueMode::Say || function.said_opaque.exchange(true)) return;
+    say("kernel runs opaquely: {}", function.name.full);
+}
+
+Parameters split_parameters(const image::KernelInfo& info, const std::vector<std::byte>& block) {
+    Parameters parts;
+    for (const image::Parameter& parameter : info.parameters) {
+        const bool whole = parameter.offset + std::size_t{parameter.bytes} <= block.size();
+        parts.push_back(whole ? std::span(block).subspan(parameter.offset, parameter.bytes)
+                              : std::span<const std::byte>());
+    }
+    return parts;
+}
+
+OpaqueWork opaque_work(const Function& function, const exec::LaunchGeometry& geometry,
+                       const std::vector<std::byte>& block) {
+    const Parameters parameters = split_parameters(*function.info, block);
+    const std::vector<Found> found = find_pointers(parameters, function.context.gpu.ordinal);
+    std::vector<PointerWord> words;
+    for (const Found& pointer : found) words.push_back(pointer.word);
+    const WrittenOperands rule =
+        written_operands(named_function(function.info->name).name, words, parameters);
+    const std::uint64_t threads = threads_of(geometry);
+    OpaqueWork work{seed_of(function.info->name, geometry), rule.type, {}};
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        OpaqueOperand operand{found[i].va, 0, 0};
+        if (rule.written[i]) {
+            const std::uint64_t most = rule.elements != 0 ? rule.elements * bytes_of(rule.type)
+                                                          : threads * kWrittenPerThread;
+            operand.write_bytes = std::min(found[i].room, most);
+        }
+        if (!rule.written[i] || rule.reads_written)
+            operand.read_bytes = std::min(found[i].room, threads * kReadPerThread);
+        work.operands.push_back(operand);
+    }
+    return work;
+}
+
+KernelOutcome run_opaque(const OpaqueWork& work, KernelMemory& memory) {
+    KernelOutcome outcome;
+    std::uint64_t digest = work.seed;
+    const auto fault = [&] {
+        outcome.status = CUDA_ERROR_ILLEGAL_ADDRESS;
+        outcome.fault_va = memory.fault_va();
+        return outcome;
+    };
+    for (const OpaqueOperand& operand : work.operands) {
+        // The digest reads whole words.
+        const std::uint64_t skipped = std::min(-operand.va % kWord, operand.read_bytes);
+        const std::uint64_t bytes = operand.read_bytes - skipped;
+        if (bytes == 0) continue;
+        const std::byte* data = memory.span(operand.va + skipped, bytes, false);
+        if (data == nullptr && !memory.without_data()) return fault();
+        if (data != nullptr) digest = stir(digest, data, bytes);
+        outcome.bytes += static_cast<double>(bytes);
+    }
+    for (const OpaqueOperand& operand : work.operands) {
+        if (operand.write_bytes == 0) continue;
+        std::byte* data = memory.span(operand.va, operand.write_bytes, true);
+        if (data == nullptr && !memory.without_data()) return fault();
+        if (data != nullptr) fill_from(digest, work.type, data, operand.write_bytes);
+        digest = stir(digest, &work.seed, sizeof(work.seed));
+        outcome.bytes += static_cast<double>(operand.write_bytes);
+    }
+    return outcome;
+}
+
+}  // namespace simgpu::driver

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#include "simgpu/host_kernels/named_kernel.hpp"
+
+#include "simgpu/host_kernels/torch/families.hpp"
+
+namespace simgpu {
+
+NamedKernel find_named_kernel(const KernelName& name) {
+    for (const auto find : {torch::find_elementwise, torch::find_reduce, torch::find_softmax,
+                            torch::find_layer_norm, torch::find_loss, torch::find_embedding,
+                            torch::find_multi_tensor, torch::find_scatter_gather}) {
+        if (NamedKernel kernel = find(name)) return kernel;
+    }
+    return {};
+}
+
+}  // namespace simgpu

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace simgpu::torch {
+
+/// Element types, by PyTorch's numbers (c10::ScalarType), which kernels are given by value.
+enum class ScalarType : std::int8_t {
+    Byte = 0,
+    Char = 1,
+    Short = 2,
+    Int = 3,
+    Long = 4,
+    Half = 5,
+    Float = 6,
+    Double = 7,
+    Bool = 11,
+    BFloat16 = 15,
+    Unknown = 127,
+};
+
+/// The type that C++ calls by this name in a kernel's name. Unknown for others.
+ScalarType scalar_type(std::string_view name);
+std::uint32_t size_of(ScalarType type);
+
+/// Elements as doubles: exact for all but integers from 2^53 on.
+double load(ScalarType type, const void* from);
+void store(ScalarType type, void* to, double value);
+
+}  // namespace simgpu::torch

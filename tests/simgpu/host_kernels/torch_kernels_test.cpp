@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// PyTorch's kernels by name, on parameters laid out as its launches have them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "simgpu/host_kernels/named_kernel.hpp"
+
+namespace simgpu {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+template <typename T>
+void put(Bytes& bytes, std::size_t at, const T& value) {
+    if (bytes.size() < at + sizeof(T)) bytes.resize(at + sizeof(T));
+    std::memcpy(bytes.data() + at, &value, sizeof(T));
+}
+
+template <typename T>
+Bytes value(const T& x) {
+    Bytes bytes;
+    put(bytes, 0, x);
+    return bytes;
+}
+
+std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+
+/// Runs the kernel on host memory. False where its name is not known or its form not built.
+bool run(const char* name, std::vector<Bytes> parameters, std::uint32_t grid = 1,
+         std::uint32_t grid_y = 1) {
+    const NamedKernel kernel = find_named_kernel(parse_kernel_name(name));
+    if (!kernel) return false;
+    double flops = 0;
+    double bytes = 0;
+    SimgpuHostLaunch launch{};
+    launch.kernel_name = name;
+    launch.grid[0] = grid;
+    launch.grid[1] = grid_y;
+    launch.grid[2] = 1;
+    launch.span = [](const SimgpuHostLaunch*, std::uint64_t va, std::size_t, int) {
+        return reinterpret_cast<void*>(va);
+    };
+    launch.flops = &flops;
+    launch.bytes = &bytes;
+    std::vector<std::span<const std::byte>> spans(parameters.begin(), parameters.end());
+    return kernel(NamedLaunch(launch, spans));
+}
+
+Bytes pointers(std::initializer_list<const void*> list) {
+    Bytes bytes;
+    for (const void* pointer : list) put(bytes, bytes.size(), pointer);
+    return bytes;
+}
+
+/// at::OffsetCalculator: sizes, and per dimension a stride in bytes for each tensor.
+void put_offsets(Bytes& bytes, std::size_t at, const std::vector<std::uint32_t>& sizes,
+                 const std::vector<std::vector<std::uint32_t>>& strides, std::size_t tensors) {
+    constexpr std::size_t kDims = 25;
+    bytes.resize(at + 4 + kDims * 12 + kDims * 4 * tensors);
+    put(bytes, at, static_cast<std::int32_t>(sizes.size()));
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+        put(bytes, at + 4 + 12 * d, sizes[d]);
+        for (std::size_t t = 0; t < tensors; ++t)
+            put(bytes, at + 4 + kDims * 12 + (d * tensors + t) * 4, strides[d][t]);
+    }
+}
+
+TEST(TorchKernels, AddScalesItsSecondTensor) {
+    const std::vector<float> a{1, 2, 3};
+    const std::vector<float> b{10, 20, 30};
+    std::vector<float> out(3);
+    ASSERT_TRUE(
+        run("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5array"
+            "IPcLm3EEEEviT0_T1_",
+            {value(3), value(2.0F), pointers({out.data(), a.data(), b.data()})}));
+    EXPECT_EQ(out, (std::vector<float>{21, 42, 63}));
+}
+
+TEST(TorchKernels, ScalarsStandOnTheirSide) {
+    const std::vector<float> a{1, 2, 4};
+    std::vector<float> out(3);
+    // {operation, scalar}
+    Bytes functor(8);
+    put(functor, 4, 8.0F);
+    ASSERT_TRUE(
+        run("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_13AUnaryFunctorIfffNS0_15bina"
+            "ry_internal10DivFunctorIfEEEESt5arrayIPcLm2EEEEviT0_T1_",
+            {value(3), functor, pointers({out.data(), a.data()})}));
+    EXPECT_EQ(out, (std::vector<float>{8, 4, 2}));
+    ASSERT_TRUE(
+        run("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_13BUnaryFunctorIfffNS0_15bina"
+            "ry_internal10MulFunctorIfEEEESt5arrayIPcLm2EEEEviT0_T1_",
+            {value(3), functor, pointers({out.data(), a.data()})}));
+    EXPECT_EQ(out, (std::vector<float>{8, 16, 32}));
+}
+
+TEST(TorchKernels, StridedFormsFollowTheirOffsets) {
+    // A row added to a transposed matrix.
+    const std::vector<float> matrix{1, 2, 3, 4, 5, 6};
+    const std::vector<float> row{10, 20};
+    std::vector<float> out(6);
+    Bytes lambda;
+    put_offsets(lambda, 0, {2, 3}, {{4, 12, 4}, {8, 4, 0}}, 3);
+    const std::size_t data = (lambda.size() + 7) / 8 * 8;
+    put(lambda, data, out.data());
+    put(lambda, data + 8, matrix.data());
+    put(lambda, data + 16, row.data());
+    put(lambda, data + 24, 1.0F);
+    ASSERT_TRUE(
+        run("_ZN2at6native18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastINS0_15CU"
+            "DAFunctor_addIfEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
+            {value(6), lambda}));
+    EXPECT_EQ(out, (std::vector<float>{11, 24, 12, 25, 13, 26}));
+}
+
+TEST(TorchKernels, SoftmaxRowsAddUpToOne) {
+    const std::vector<float> in{0, 1, 2, 5, 5, 5};
+    std::vector<float> out(6);
+    const char* name =
+        "_ZN12_GLOBAL__N_120softmax_warp_forwardIfffLi2ELb0ELb0ELi32EEEvPT0_PKT_iiiPKbib";
+    ASSERT_TRUE(run(name, {value(out.data()), value(in.data()), value(2), value(3), value(3),
+                           value<const void*>(nullptr), value(0), value(false)}));
+    EXPECT_NEAR(out[0] + out[1] + out[2], 1, 1e-6);
+    EXPECT_NEAR(out[2] / out[1], std::exp(1.0), 1e-5);
+    EXPECT_NEAR(out[3], 1.0 / 3, 1e-6);
+    // A mask is another form.
+    EXPECT_FALSE(run(name, {value(out.data()), value(in.data()), value(2), value(3), value(3),
+                            value<const void*>(in.data()), value(0), value(false)}));
+}
+
+TEST(TorchKernels, LayerNormMakesRowsOfMeanZeroAndVarianceOne) {
+    const std::vector<float> x{1, 2, 3, 4, 10, 20, 30, 40};
+    std::vector<float> y(8);
+    std::vector<float> mean(2);
+    std::vector<float> rstd(2);
+    ASSERT_TRUE(
+        run("_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIffLb0EEEviT0_PKT_S5_S5_P"
+            "S3_S6_PS3_",
+            {value(4), value(0.0F), value(x.data()), value<const void*>(nullptr),
+             value<const void*>(nullptr), value(mean.data()), value(rstd.data()), value(y.data())},
+            2));
+    EXPECT_FLOAT_EQ(mean[1], 25);
+    EXPECT_NEAR(y[0], -1.3416408, 1e-6);
+    EXPECT_NEAR(y[4], y[0], 1e-6);
+    EXPECT_NEAR(y[0] + y[1] + y[2] + y[3], 0, 1e-6);
+}
+
+TEST(TorchKernels, EmbeddingGradientsAddUp) {
+    const std::vector<std::int64_t> indices{2, 0, 2};
+    const std::vector<float> grad{1, 2, 10, 20, 100, 200};
+    std::vector<float> weight(6);
+    ASSERT_TRUE(run(
+        "_ZN2at6native12_GLOBAL__N_133embedding_backward_feature_kernelIfflEEvPKT1_PKT_PS5_ilii",
+        {value(indices.data()), value(grad.data()), value(weight.data()), value(3),
+         value(std::int64_t{2}), value(-1)}));
+    EXPECT_EQ(weight, (std::vector<float>{10, 20, 0, 0, 101, 202}));
+}
+
+TEST(TorchKernels, WhatIsNotKnownIsLeft) {
+    EXPECT_FALSE(
+        run("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_10NewFunctorIfEESt5arrayIPcLm"
+            "2EEEEviT0_T1_",
+            {value(3), value(0), pointers({nullptr, nullptr})}));
+    EXPECT_FALSE(run("some_kernel", {}));
+}
+
+}  // namespace
+}  // namespace simgpu
