@@ -2,8 +2,11 @@
 // SPDX-FileCopyrightText: The libswap authors
 #include "cost/machine.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <string_view>
+#include <vector>
 
 namespace libswap::cost {
 
@@ -18,30 +21,47 @@ double remap_us(double us_per_gib, double us_per_chunk, std::uint64_t chunk_byte
            us_per_chunk * static_cast<double>(chunks);
 }
 
-Machine make_machine(const char* name, double h2d, double d2h, double h2d_duplex, double d2h_duplex,
-                     double latency_us, Ceilings ceilings) {
+/// What calls of the driver cost, as the profiles have it.
+struct RemapCalls {
+    double map_us, map_us_per_gib;
+    double set_access_us, set_access_us_per_gib;
+    double unmap_us, unmap_us_per_gib;
+};
+
+/// A row of machines.inc.
+struct Profile {
+    const char* name;
+    double h2d_gbps, d2h_gbps, h2d_duplex_gbps, d2h_duplex_gbps;
+    double transfer_latency_us;
+    double map_us_per_gib, unmap_us_per_gib;
+    Ceilings ceilings;
+    RemapCalls calls;
+};
+
+constexpr Profile kProfiles[] = {
+#include "cost/machines.inc"
+};
+
+Machine make_machine(const Profile& p) {
     Machine machine;
-    machine.name = name;
-    machine.link.to_device = {.latency_us = latency_us, .gbps = h2d};
-    machine.link.to_host = {.latency_us = latency_us, .gbps = d2h};
-    machine.link.to_device_duplex_gbps = h2d_duplex;
-    machine.link.to_host_duplex_gbps = d2h_duplex;
-    // Chunks of 64 MiB on an A100: ovg-project/kvcached, bench_layout.
-    machine.remap.map_us_per_gib = 5200;
-    machine.remap.unmap_us_per_gib = 1700;
-    machine.ceilings = ceilings;
+    machine.name = p.name;
+    machine.link.to_device = {.latency_us = p.transfer_latency_us, .gbps = p.h2d_gbps};
+    machine.link.to_host = {.latency_us = p.transfer_latency_us, .gbps = p.d2h_gbps};
+    machine.link.to_device_duplex_gbps = p.h2d_duplex_gbps;
+    machine.link.to_host_duplex_gbps = p.d2h_duplex_gbps;
+    machine.remap.map_us_per_gib = p.map_us_per_gib;
+    machine.remap.unmap_us_per_gib = p.unmap_us_per_gib;
+    machine.ceilings = p.ceilings;
     return machine;
 }
 
-// Links: NVIDIA/nvbandwidth README (gen4, one way and both), its tutorial (gen5, both ways
-// estimated), te42kyfo/gpu-benches (gen3, both ways estimated). Ceilings: the vendor's data sheets.
-const std::array<Machine, 3>& machines() {
-    static const std::array<Machine, 3> all{
-        make_machine("pcie4-a100", 25.0, 26.0, 18.4, 19.6, 12, {19.5, 1555, 3}),
-        make_machine("pcie5-h100", 55.6, 55.6, 45.0, 45.0, 10, {51, 2039, 3}),
-        make_machine("pcie3-v100", 12.36, 12.9, 10.5, 10.9, 31, {14, 900, 4}),
-    };
-    return all;
+const std::vector<Machine>& machines() {
+    static const auto* all = [] {
+        auto* made = new std::vector<Machine>;  // never destroyed: threads may outlive main
+        for (const Profile& p : kProfiles) made->push_back(make_machine(p));
+        return made;
+    }();
+    return *all;
 }
 
 }  // namespace
@@ -62,14 +82,17 @@ const Machine* find_machine(const char* name) {
 }
 
 Machine engine_machine() {
-    Machine machine = machines()[0];
-    // A line through the 2 MiB and 64 MiB figures of ovg-project/kvcached on an A100 (bench_vmm,
-    // bench_layout). A fetch swaps the mapping: cuMemUnmap, a cuMemMap per chunk, cuMemSetAccess.
-    // What leaves only has to be unmapped before its memory is somebody else's.
-    machine.remap.map_us_per_gib = 6110;
-    machine.remap.unmap_us_per_gib = 1330;
-    machine.remap.map_us_per_chunk = 54;
-    machine.remap.unmap_us_per_chunk = 23;
+    constexpr std::string_view kName = "pcie4-a100";
+    const auto* profile = std::find_if(std::begin(kProfiles), std::end(kProfiles),
+                                       [&](const Profile& p) { return kName == p.name; });
+    Machine machine = make_machine(*profile);
+    // A fetch swaps the mapping: cuMemUnmap, a cuMemMap per chunk, cuMemSetAccess. What leaves only
+    // has to be unmapped before its memory is somebody else's.
+    const RemapCalls& c = profile->calls;
+    machine.remap.map_us_per_gib = c.unmap_us_per_gib + c.map_us_per_gib + c.set_access_us_per_gib;
+    machine.remap.map_us_per_chunk = c.unmap_us + c.map_us + c.set_access_us;
+    machine.remap.unmap_us_per_gib = c.unmap_us_per_gib;
+    machine.remap.unmap_us_per_chunk = c.unmap_us;
     machine.reaction_us = 10;
     return machine;
 }

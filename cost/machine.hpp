@@ -33,7 +33,7 @@ struct Machine {
 };
 
 /// The machines that the shipped profiles describe ("pcie4-a100", "pcie5-h100", "pcie3-v100"), or
-/// nullptr. The figures' sources are beside them.
+/// nullptr. Figures and sources: simgpu/machines/*.json.
 const Machine* find_machine(const char* name);
 
 /// What libswap's own engine plans for: pcie4-a100 with the remaps and the reaction time of the

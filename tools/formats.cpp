@@ -166,6 +166,9 @@ cost::Machine read_machine(const json& root, const std::string& name) {
     m.ceilings.fp32_tflops = optional(root, "fp32_tflops", m.ceilings.fp32_tflops);
     m.ceilings.mem_gbps = optional(root, "mem_gbps", m.ceilings.mem_gbps);
     m.ceilings.launch_us = optional(root, "launch_latency_us", m.ceilings.launch_us);
+    m.ceilings.tf32_tflops = optional(root, "tf32_tflops", 0);
+    m.ceilings.fp16_tflops = optional(root, "fp16_tflops", 0);
+    m.ceilings.fp64_tflops = optional(root, "fp64_tflops", 0);
     return m;
 }
 

@@ -37,7 +37,7 @@ std::string format_plan(const cost::Plan& plan, const cost::Workload& workload);
 /// One machine: an object with the keys of the referee's machines.json (h2d_gbps, d2h_gbps,
 /// h2d_duplex_gbps, d2h_duplex_gbps, transfer_latency_us, map_us_per_gib, unmap_us_per_gib), and,
 /// where present, map_us_per_chunk, unmap_us_per_chunk, chunk_bytes, reaction_us, fp32_tflops,
-/// mem_gbps, launch_latency_us. Others are ignored.
+/// tf32_tflops, fp16_tflops, fp64_tflops, mem_gbps, launch_latency_us. Others are ignored.
 tl::expected<cost::Machine, std::string> parse_machine(std::string_view text,
                                                        const std::string& name);
 
