@@ -13,22 +13,21 @@ class RangeMax {
   public:
     explicit RangeMax(const std::vector<std::int64_t>& values) : count_(values.size()) {
         while (size_ < count_) size_ *= 2;
-        max_.assign(2 * size_, INT64_MIN / 2);
-        add_.assign(2 * size_, 0);
+        max_.assign(2 * size_, kNone);
+        add_.assign(2 * size_ + 1, 0);
         std::copy(values.begin(), values.end(), max_.begin() + static_cast<std::ptrdiff_t>(size_));
         for (std::size_t i = size_; i-- > 1;) max_[i] = std::max(max_[2 * i], max_[2 * i + 1]);
     }
 
     /// Of [first, last), which may run past the end and go on from the start; at most one round.
     void add(std::size_t first, std::size_t last, std::int64_t delta) {
-        each_part(first, last,
-                  [&](std::size_t a, std::size_t b) { add(1, 0, size_, a, b, delta); });
+        each_part(first, last, [&](std::size_t a, std::size_t b) { add_part(a, b, delta); });
     }
 
     std::int64_t max(std::size_t first, std::size_t last) const {
-        std::int64_t result = INT64_MIN / 2;
+        std::int64_t result = kNone;
         each_part(first, last, [&](std::size_t a, std::size_t b) {
-            result = std::max(result, max(1, 0, size_, a, b));
+            if (a < b) result = std::max(result, max_of_part(a, b));
         });
         return result;
     }
@@ -54,28 +53,49 @@ class RangeMax {
         if (first + length > count_) part(0, first + length - count_);
     }
 
-    void add(std::size_t node, std::size_t lo, std::size_t hi, std::size_t a, std::size_t b,
-             std::int64_t delta) {
-        if (b <= lo || hi <= a) return;
-        if (a <= lo && hi <= b) {
-            max_[node] += delta;
-            add_[node] += delta;
-            return;
+    // Bottom up: add_[node] is what has been added to all below it, and is not in their max_.
+
+    void add_part(std::size_t first, std::size_t last, std::int64_t delta) {
+        if (first >= last) return;
+        std::size_t lo = first + size_;
+        std::size_t hi = last + size_;
+        for (; lo < hi; lo /= 2, hi /= 2) {
+            if (lo % 2 == 1) apply(lo++, delta);
+            if (hi % 2 == 1) apply(--hi, delta);
         }
-        const std::size_t mid = (lo + hi) / 2;
-        add(2 * node, lo, mid, a, b, delta);
-        add(2 * node + 1, mid, hi, a, b, delta);
-        max_[node] = std::max(max_[2 * node], max_[2 * node + 1]) + add_[node];
+        update_above(first + size_);
+        update_above(last - 1 + size_);
     }
 
-    std::int64_t max(std::size_t node, std::size_t lo, std::size_t hi, std::size_t a,
-                     std::size_t b) const {
-        if (b <= lo || hi <= a) return INT64_MIN / 2;
-        if (a <= lo && hi <= b) return max_[node];
-        const std::size_t mid = (lo + hi) / 2;
-        return add_[node] +
-               std::max(max(2 * node, lo, mid, a, b), max(2 * node + 1, mid, hi, a, b));
+    void apply(std::size_t node, std::int64_t delta) {
+        max_[node] += delta;
+        add_[node] += delta;
     }
+
+    void update_above(std::size_t node) {
+        while (node /= 2) max_[node] = std::max(max_[2 * node], max_[2 * node + 1]) + add_[node];
+    }
+
+    std::int64_t max_of_part(std::size_t first, std::size_t last) const {
+        std::int64_t left = kNone;
+        std::int64_t right = kNone;
+        std::size_t lo = first + size_;
+        std::size_t hi = last + size_;
+        // What has been taken on the left lies below node lo - 1, on the right below node hi.
+        while (lo < hi) {
+            if (lo % 2 == 1) left = std::max(left, max_[lo++]);
+            if (hi % 2 == 1) right = std::max(right, max_[--hi]);
+            lo /= 2;
+            hi /= 2;
+            left += add_[lo - 1];
+            right += add_[hi];
+        }
+        for (std::size_t node = (lo - 1) / 2; node > 0; node /= 2) left += add_[node];
+        for (std::size_t node = hi / 2; node > 0; node /= 2) right += add_[node];
+        return std::max(left, right);
+    }
+
+    static constexpr std::int64_t kNone = INT64_MIN / 2;
 
     std::size_t count_;
     std::size_t size_ = 1;
