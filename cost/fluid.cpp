@@ -17,7 +17,8 @@ namespace {
 constexpr double kGb =
     1e9;  // the program counts in 1e9 bytes, and in the time these take to come in
 constexpr double kNeverWorthIt = 30;
-constexpr double kOverBudget = 30;  // cost of memory that is not there, left to the repair
+constexpr double kNearlyNothing = 1e-3;  // keeps the optimum a point
+constexpr double kOverBudget = 30;       // cost of memory that is not there, left to the repair
 
 class Fluid {
   public:
@@ -42,7 +43,7 @@ class Fluid {
             parts += c.parts;
             bytes += c.bytes;
         }
-        latency_ = bytes > 0 ? latency_share(parts, bytes) : 0;
+        if (bytes > 0 && !options_.lower_bound) latency_ = latency_share(parts, bytes);
         LinearProgram lp(kRows * slots_);
         add_slots(lp);
         for (Class& c : classes_) add_class(lp, c);
@@ -81,11 +82,19 @@ class Fluid {
         kSlotColumns
     };
 
+    struct Span {
+        OpIndex from;  ///< slot from which on it can move out; it is away in the ones after that
+        OpIndex due;   ///< slot in which it has to be back at the latest
+        OpIndex end;   ///< slot from which on it is not away any more
+        bool last;     ///< not fetched
+        auto operator<=>(const Span&) const = default;
+    };
+
     /// Contents that are one to the program.
     struct Class {
         bool clean = false;
-        OpIndex written = 0;                             ///< slot
-        std::vector<std::pair<OpIndex, OpIndex>> spans;  ///< slots of each gap: from, to
+        OpIndex written = 0;      ///< slot
+        std::vector<Span> spans;  ///< of each gap
         double bytes = 0;
         double parts = 0;                                 ///< transfers each way
         std::vector<std::vector<std::uint32_t>> members;  ///< the gaps of each content
@@ -100,8 +109,7 @@ class Fluid {
         return static_cast<double>(tensors_[table_.gaps[gap].tensor].bytes);
     }
 
-    /// Slots that hold about the same bytes that begin or end to lie idle, and a fifth of that in
-    /// time.
+    /// Slots are windows of equal weight; for a bound each begins where memory is highest in one.
     void cut_slots() {
         std::vector<double> weight(ops_);
         double turning = 1;
@@ -112,23 +120,41 @@ class Fluid {
         }
         double sum = 0;
         for (OpIndex k = 0; k < ops_; ++k) {
-            weight[k] = weight[k] / turning + 0.2 * (start_[k + 1] - start_[k]) / start_[ops_];
+            weight[k] = options_.weights.bytes * weight[k] / turning +
+                        options_.weights.time * (start_[k + 1] - start_[k]) / start_[ops_] +
+                        options_.weights.operations / ops_;
             sum += weight[k];
         }
-        slot_of_.resize(ops_);
+        std::vector<bool> begins(ops_ + 1);
+        begins[0] = true;
         double before = 0;
-        std::size_t last = SIZE_MAX;
+        std::size_t last = 0;
+        OpIndex first = 0;
         for (OpIndex k = 0; k < ops_; ++k) {
             const double middle = before + weight[k] / 2;
-            const auto slot =
+            const auto window =
                 static_cast<std::size_t>(middle / sum * static_cast<double>(options_.slots));
-            if (slot != last) first_op_.push_back(k);
-            last = slot;
-            slot_of_[k] = static_cast<OpIndex>(first_op_.size() - 1);
+            if (window != last) {
+                begins[begin_of_window(first, k)] = true;
+                first = k;
+            }
+            last = window;
             before += weight[k];
+        }
+        begins[begin_of_window(first, ops_)] = true;
+        slot_of_.resize(ops_);
+        for (OpIndex k = 0; k < ops_; ++k) {
+            if (begins[k]) first_op_.push_back(k);
+            slot_of_[k] = static_cast<OpIndex>(first_op_.size() - 1);
         }
         slots_ = first_op_.size();
         first_op_.push_back(ops_);
+    }
+
+    OpIndex begin_of_window(OpIndex first, OpIndex end) const {
+        if (!options_.lower_bound) return first;
+        const auto live = table_.live_bytes.begin();
+        return static_cast<OpIndex>(std::max_element(live + first, live + end) - live);
     }
 
     OpIndex slot(OpIndex op) const {
@@ -138,11 +164,17 @@ class Fluid {
     /// Memory of each slot, what gaps over all of it could free included. Where a gap begins or
     /// ends within, its share by `caution` counts as there.
     void find_needs() {
+        if (options_.lower_bound) {
+            for (std::size_t s = 0; s < slots_; ++s) {
+                need_.push_back(static_cast<double>(table_.live_bytes[first_op_[s]]));
+            }
+            return;
+        }
         std::vector<double> inside(ops_ + 1);
         for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
             const Gap& gap = table_.gaps[g];
             const double part = (1 - options_.caution) * bytes(g);
-            const OpIndex from = slot(gap.from);
+            const OpIndex from = span_of(gap).from;
             const OpIndex to = slot(gap.to);
             const auto relieve = [&](OpIndex a, OpIndex b) {
                 if (a >= b) return;
@@ -173,16 +205,31 @@ class Fluid {
         return first_op_[s % count + 1] + s / count * ops_;
     }
 
-    /// Gaps over less than a whole slot are not in the program.
+    /// The slots of a gap. For a plan, what it moves takes memory in all of the slot in which it
+    /// moves; for a bound it takes none in the slot in which it comes in.
+    Span span_of(const Gap& gap) const {
+        const OpIndex use = slot(gap.to);
+        const bool at_begin = first_op_[slot_of_[gap.to % ops_]] == gap.to % ops_;
+        const OpIndex due = at_begin ? use - 1 : use;
+        if (options_.lower_bound) return {slot(gap.from), due, due + 1, gap.last};
+        if (!options_.strict) return {slot(gap.from), use, use, gap.last};
+        return {slot(gap.from + 1), due, use, gap.last};
+    }
+    bool in_program(const Gap& gap) const {
+        const Span span = span_of(gap);
+        return span.end >= span.from + 2;
+    }
+
+    /// Gaps over less than a whole slot, for a bound over no beginning of one, are not in the
+    /// program.
     void make_classes() {
-        std::map<std::tuple<bool, OpIndex, std::vector<std::pair<OpIndex, OpIndex>>>, std::size_t>
-            known;
+        std::map<std::tuple<bool, OpIndex, std::vector<Span>>, std::size_t> known;
         for (std::uint32_t g = 0; g < table_.gaps.size();) {
             const std::uint32_t content = table_.gaps[g].content;
             const bool clean = table_.always_clean[content];
             std::vector<std::uint32_t> gaps;
             for (; g < table_.gaps.size() && table_.gaps[g].content == content; ++g) {
-                if (slot(table_.gaps[g].to) >= slot(table_.gaps[g].from) + 2) gaps.push_back(g);
+                if (in_program(table_.gaps[g])) gaps.push_back(g);
             }
             if (!clean) keep_longest(gaps);
             // The gaps of what is always clean have nothing to do with each other.
@@ -194,7 +241,7 @@ class Fluid {
 
     void keep_longest(std::vector<std::uint32_t>& gaps) const {
         constexpr std::size_t kMostGaps = 12;
-        if (gaps.size() <= kMostGaps) return;
+        if (gaps.size() <= kMostGaps || options_.lower_bound) return;
         const auto length = [&](std::uint32_t g) {
             return table_.gaps[g].to - table_.gaps[g].from;
         };
@@ -206,9 +253,9 @@ class Fluid {
 
     template <typename Known>
     void add_content(Known& known, std::vector<std::uint32_t> gaps, bool clean) {
-        std::vector<std::pair<OpIndex, OpIndex>> spans;
+        std::vector<Span> spans;
         for (const std::uint32_t g : gaps) {
-            spans.emplace_back(slot(table_.gaps[g].from), slot(table_.gaps[g].to));
+            spans.push_back(span_of(table_.gaps[g]));
         }
         const OpIndex written = clean ? 0 : slot(table_.written[table_.gaps[gaps[0]].content]);
         const auto [found, fresh] = known.try_emplace({clean, written, spans}, classes_.size());
@@ -237,6 +284,7 @@ class Fluid {
         // What small transfers lose to latency beyond the average is a cost; the average is in the
         // link's rate.
         const double latency = 0.5 * std::max(0.0, latency_share(c.parts, c.bytes) - latency_);
+        const double small = options_.lower_bound ? kNearlyNothing : 1;
         const LinearProgram::Row first = grouped ? lp.add_group(count) : 0;
         if (grouped) {
             lp.set_right(first, gb);
@@ -245,13 +293,16 @@ class Fluid {
             }
         }
         for (std::uint32_t i = 0; i < count; ++i) {
-            const auto [from, to] = c.spans[i];
-            const double cost = latency + 1e-3 + 1e-3 / static_cast<double>(to - from);
+            const auto [from, due, end, last] = c.spans[i];
+            const double cost = small * (latency + 1e-3 + 1e-3 / static_cast<double>(end - from));
             LinearProgram::Terms terms;
-            terms.emplace_back(row(Ahead, to), -1);
+            if (!last) terms.emplace_back(row(Ahead, due), -1);
+            if (last && row(Absent, end) != row(Absent, 0)) {
+                terms.emplace_back(row(Absent, end), -1);
+            }
             if (row(Absent, from + 1) != row(Absent, 0))
                 terms.emplace_back(row(Absent, from + 1), 1);
-            if (holds_start(from + 1, to)) terms.emplace_back(row(Absent, 0), 1);
+            if (holds_start(from + 1, end)) terms.emplace_back(row(Absent, 0), 1);
             LinearProgram::Terms dirty = terms;
             if (!c.clean) {
                 dirty.emplace_back(row(Waiting, from), 1);
@@ -300,6 +351,7 @@ class Fluid {
         const double in_over_out = (1 - in_both) / out_both;
         const double out_over_in = (1 - out_both / out_alone) / in_both;
         const double none = LinearProgram::kUnlimited;
+        const double small = 1e-4 * (options_.lower_bound ? kNearlyNothing : 1);
         for (std::size_t s = 0; s < slots_; ++s) {
             const bool last = s + 1 == slots_;
             const double compute = (start_[first_op_[s + 1]] - start_[first_op_[s]]) / unit_us();
@@ -315,29 +367,32 @@ class Fluid {
             if (last) wait.emplace_back(row(Absent, 0), -1);
             if (s + 2 < slots_) wait.emplace_back(row(Absent, s + 2), 1);
             if (last && slots_ > 1) wait.emplace_back(row(Absent, 1), 1);
-            lp.add_column(1e-4, none, wait);
+            lp.add_column(small, none, wait);
             LinearProgram::Terms early{
                 {row(Waiting, s), 1}, {row(Waiting, s + 1), -1}, {row(Early_, s), 1}};
             if (!last) early.emplace_back(row(Early_, s + 1), -1);
-            lp.add_column(options_.copies_in_advance ? 1e-4 : kNeverWorthIt, none, early);
+            lp.add_column(options_.copies_in_advance ? small : kNeverWorthIt, none, early);
             LinearProgram::Terms not_early{{row(Early_, s), 1}};
             if (!last) not_early.emplace_back(row(Early_, s + 1), -1);
             lp.add_column(0, none, not_early);
             LinearProgram::Terms ahead{{row(Ahead, s), -1}, {row(Ahead, s + 1), 1}};
-            if (s == 0) ahead.emplace_back(row(Absent, 0), -1);
-            lp.add_column(1e-4, none, ahead);
+            if (options_.lower_bound ? last : s == 0) ahead.emplace_back(row(Absent, 0), -1);
+            lp.add_column(small, none, ahead);
             for (const double sign : {-1.0, 1.0}) {  // absent beyond need, and short of it
                 LinearProgram::Terms absent{{row(Absent, s), sign}};
                 if (!last) absent.emplace_back(row(Absent, s + 1), -sign);
                 lp.add_column(sign > 0 ? kOverBudget : 0, none, absent);
             }
-            lp.add_column(0, none,
-                          {{row(Waiting, s), -1},
-                           {link_in, slower * in_over_out},
-                           {link_out, slower / out_alone}});
+            LinearProgram::Terms out{{row(Waiting, s), -1},
+                                     {link_in, slower * in_over_out},
+                                     {link_out, slower / out_alone}};
+            lp.add_column(0, none, out);
             LinearProgram::Terms in{
                 {row(Ahead, s), 1}, {link_in, slower}, {link_out, slower * out_over_in}};
-            if (s > 0) in.emplace_back(row(Absent, s), -1);
+            // What comes in takes memory from the beginning of the slot on; for a bound, of the
+            // next.
+            const std::size_t takes = options_.lower_bound ? s + 1 : s;
+            if (takes > 0 && takes < slots_) in.emplace_back(row(Absent, takes), -1);
             lp.add_column(0, none, in);
             lp.add_column(1, none, {{link_in, -1}, {link_out, -1}});
             lp.add_column(0, none, {{link_in, 1}});
@@ -389,8 +444,8 @@ class Fluid {
     std::vector<OpIndex> slot_of_;
     std::vector<OpIndex> first_op_;  ///< of each slot, and the count of operations
     std::size_t slots_ = 0;
-    std::vector<double> need_;
     double latency_ = 0;  ///< of the average transfer, as a share of its time
+    std::vector<double> need_;
     std::vector<Class> classes_;
 };
 

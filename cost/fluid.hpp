@@ -16,8 +16,10 @@
 //   early[s]  <= d of contents written by s whose gaps begin after s               copies in
 //   advance time of (in[s], out[s]) on the link <= compute[s] + stall[s]
 //
-// The sum of the stalls is least. The link's time with both rates (alone, both ways) is the
-// greater of two linear forms, so it is exact.
+// The sum of the stalls is least. As a lower bound, memory counts at one operation per slot only,
+// that which the slot begins with, what comes in during a slot takes memory from the next one on,
+// and latencies take nothing: then every plan's steady iteration is a solution. The link's time
+// with both rates (alone, both ways) is the greater of two linear forms, so it is exact.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +32,14 @@
 
 namespace libswap::cost {
 
+/// How the iteration is cut into slots of equal weight: the weight of an operation is a mix of its
+/// time, the bytes that begin or end to lie idle at it, and one. Shares of the whole each.
+struct SlotWeights {
+    double time = 0.2;
+    double bytes = 1;
+    double operations = 0;
+};
+
 struct FluidOptions {
     std::uint64_t budget_bytes = 0;
     std::size_t slots = 48;
@@ -37,6 +47,12 @@ struct FluidOptions {
     double caution = 0.5;
     std::uint64_t chunk_bytes = std::uint64_t{16} << 20;  ///< that pays the link's latency once
     bool copies_in_advance = true;
+    /// What moves takes memory in all of the slot in which it moves, and is there before the slot
+    /// that needs it. Matters where slots are few operations.
+    bool strict = false;
+    SlotWeights weights{};
+    /// `caution` and `chunk_bytes` are not read, and only `iteration_us` is for use.
+    bool lower_bound = false;
 };
 
 struct FluidResult {

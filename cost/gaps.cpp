@@ -11,27 +11,31 @@ namespace {
 struct Touch {
     OpIndex op;
     bool write;
-    bool freed_before_next = false;
+    /// The operation that frees it before the next use; of the next iteration, counted on.
+    OpIndex freed_by = kNotFreed;
+
+    static constexpr OpIndex kNotFreed = UINT32_MAX;
+    bool freed_before_next() const { return freed_by != kNotFreed; }
 };
 
 /// Uses of each tensor in order, and whether it is freed between one and the next.
 std::vector<std::vector<Touch>> touches_of(const Workload& workload) {
     std::vector<std::vector<Touch>> touches(workload.tensors().size());
-    std::vector<bool> freed_early(workload.tensors().size());
+    std::vector<OpIndex> freed_early(workload.tensors().size(), Touch::kNotFreed);
+    const auto ops = static_cast<OpIndex>(workload.op_count());
     for (std::size_t i = 0; i < workload.op_count(); ++i) {
         for (const Use& use : workload.uses(i)) {
             touches[use.tensor].push_back({static_cast<OpIndex>(i), use.write});
         }
         for (const TensorIndex t : workload.frees(i)) {
-            if (touches[t].empty()) {
-                freed_early[t] = true;
-            } else {
-                touches[t].back().freed_before_next = true;
-            }
+            OpIndex& freed_by = touches[t].empty() ? freed_early[t] : touches[t].back().freed_by;
+            freed_by = std::min(freed_by, static_cast<OpIndex>(i));
         }
     }
     for (std::size_t t = 0; t < touches.size(); ++t) {
-        if (freed_early[t] && !touches[t].empty()) touches[t].back().freed_before_next = true;
+        if (freed_early[t] == Touch::kNotFreed || touches[t].empty()) continue;
+        Touch& last = touches[t].back();
+        if (!last.freed_before_next()) last.freed_by = freed_early[t] + ops;
     }
     return touches;
 }
@@ -43,7 +47,8 @@ std::vector<std::uint64_t> steady_live_bytes(const Workload& workload,
     std::vector<bool> live(workload.tensors().size());
     std::uint64_t now = 0;
     for (std::size_t t = 0; t < live.size(); ++t) {
-        live[t] = !touches[t].empty() && !touches[t].back().freed_before_next;
+        live[t] = !touches[t].empty() && (!touches[t].back().freed_before_next() ||
+                                          touches[t].back().freed_by >= workload.op_count());
         if (live[t]) now += workload.tensors()[t].bytes;
     }
     std::vector<std::uint64_t> result;
@@ -79,8 +84,8 @@ void add_gaps(TensorIndex t, const std::vector<Touch>& touches, OpIndex ops, Gap
             fresh = true;
             written_by = touches[i].op;
         }
-        if (touches[i].freed_before_next) continue;
-        const OpIndex to = touches[j].op + (j <= i ? ops : 0);
+        const bool last = touches[i].freed_before_next();
+        const OpIndex to = last ? touches[i].freed_by + 1 : touches[j].op + (j <= i ? ops : 0);
         if (to <= touches[i].op + 1) continue;
         if (fresh) {
             table.always_clean.push_back(written == touches.end());
@@ -88,7 +93,7 @@ void add_gaps(TensorIndex t, const std::vector<Touch>& touches, OpIndex ops, Gap
             ++table.content_count;
             fresh = false;
         }
-        table.gaps.push_back({t, touches[i].op, to, table.content_count - 1});
+        table.gaps.push_back({t, touches[i].op, to, table.content_count - 1, last});
     }
 }
 

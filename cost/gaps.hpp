@@ -9,8 +9,9 @@
 
 namespace libswap::cost {
 
-/// A tensor lies idle between two uses, after operation `from` until operation `to`. Operations of
-/// the next iteration count on past the end, so from < op_count <= to where a gap spans it.
+/// A tensor lies idle between two uses, after operation `from` until operation `to`; or between its
+/// last use and operation to - 1, which frees it. Operations of the next iteration count on past
+/// the end, so from < op_count <= to where a gap spans it.
 struct Gap {
     TensorIndex tensor = 0;
     OpIndex from = 0;
@@ -18,6 +19,7 @@ struct Gap {
     /// Gaps between two writes share their content: what one copied out, later ones drop for
     /// nothing.
     std::uint32_t content = 0;
+    bool last = false;  ///< nothing uses it again: what leaves is never fetched
 };
 
 /// The gaps of an iteration in its steady state, and the memory it takes with none of them used.

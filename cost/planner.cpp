@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,16 +25,43 @@ constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 constexpr std::uint64_t kLargePeakBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kSmallChunkBytes = 4 * kMib;
 
-/// How the fluid is solved. All are tried: which is best depends on the workload.
+/// One way to make a plan. Which is best depends on the workload.
 struct Attempt {
     std::size_t slots;
     double caution;
+    double headroom = 0;  ///< share of the budget that is kept for what is on its way
+    bool apart = false;   ///< as if every use wrote: rounds to whole tensors better
+    bool small_parts = false;
+    bool strict = false;  ///< as FluidOptions::strict; short iterations always
 };
 constexpr std::array<Attempt, 3> kAttempts{{{48, 1.0}, {32, 0.75}, {48, 0.5}}};
-/// For short iterations, where a plan is the matter of a few milliseconds and single tensors count.
+/// While there is effort left.
+constexpr std::array<Attempt, 2> kFurtherAttempts{
+    {{.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true},
+     {.slots = 48, .caution = 1.0, .headroom = 0.02}}};
+/// For short iterations, where single tensors count. In this order, while there is effort left.
+constexpr std::array<Attempt, 16> kMoreAttempts{{
+    {.slots = 32, .caution = 1.0, .headroom = 0.04},
+    {.slots = 24, .caution = 0.75, .headroom = 0.15},
+    {.slots = 32, .caution = 0.5, .headroom = 0.08},
+    {.slots = 32, .caution = 1.0, .apart = true},
+    {.slots = 24, .caution = 1.0, .headroom = 0.3},
+    {.slots = 32, .caution = 0.5, .headroom = 0.02, .small_parts = true},
+    {.slots = 48, .caution = 0.5, .headroom = 0.02},
+    {.slots = 24, .caution = 1.0, .headroom = 0.05, .apart = true},
+    {.slots = 24, .caution = 1.0},
+    {.slots = 32, .caution = 0.25},
+    {.slots = 48, .caution = 0.75, .apart = true},
+    {.slots = 48, .caution = 1.0, .headroom = 0.04},
+    {.slots = 24, .caution = 0.5, .headroom = 0.4},
+    {.slots = 48, .caution = 0.5, .small_parts = true},
+    {.slots = 64, .caution = 1.0},
+    {.slots = 64, .caution = 0.5, .headroom = 0.02, .apart = true},
+}};
 constexpr std::size_t kShortIteration = 400;
 constexpr std::size_t kShortOfWholeTensors = 1000;  ///< the engine's: rounding costs more there
-constexpr std::array<Attempt, 4> kMoreAttempts{{{64, 1.0}, {64, 0.5}, {24, 1.0}, {32, 0.25}}};
+constexpr double kAsGood = 1.0005;
+constexpr double kClearlySlower = 1.002;
 constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
 
 class Planner {
@@ -41,7 +69,8 @@ class Planner {
     Planner(const Workload& workload, const Machine& machine, const PlanRequest& request)
         : workload_(workload), machine_(machine), request_(request) {}
 
-    tl::expected<PlanResult, PlanError> run() {
+    /// `hedging`: for a link that is slower than it will be.
+    tl::expected<PlanResult, PlanError> run(bool hedging = false) {
         if (workload_.op_count() == 0) {
             return tl::unexpected(
                 PlanError{PlanError::Reason::NoOperations, 0, 0, "the workload has no operations"});
@@ -50,12 +79,50 @@ class Planner {
         compute_axis();
         peak_bytes_ = workload_.peak_bytes();
         if (!try_plans(small_tensor_bytes()) && !try_plans(0)) return tl::unexpected(*error_);
-        best_->compute_us = axis_.back();
-        best_->peak_bytes = peak_bytes_;
+        complete(*best_);
+        if (!hedging) hedge();
         return std::move(*best_);
     }
 
   private:
+    void complete(PlanResult& result) const {
+        result.compute_us = axis_.back();
+        result.peak_bytes = peak_bytes_;
+    }
+
+    /// Where the link is not what limits, many plans are as good. One made for a slower link still
+    /// is when the link turns out slower, or operations shorter, than expected.
+    void hedge() {
+        if (best_->plan.actions.empty() ||
+            best_->predicted.iteration_us > kLinkBound * axis_.back()) {
+            return;
+        }
+        for (const double speed : {0.8, 0.9}) {
+            if (spent_ms_ + effort_ms(kAttempts[0]) > limit_ms() || late()) return;
+            Machine slow = machine_;
+            slow.link.to_host.gbps *= speed;
+            slow.link.to_device.gbps *= speed;
+            slow.link.to_host_duplex_gbps *= speed;
+            slow.link.to_device_duplex_gbps *= speed;
+            PlanRequest request = request_;
+            request.on_better = nullptr;
+            request.effort_ms = (limit_ms() - spent_ms_) * request_.effort_ms / limit_ms();
+            Planner planner(workload_, slow, request);
+            auto made = planner.run(true);
+            spent_ms_ += planner.spent_ms_;
+            if (!made) continue;
+            auto replayed = replay(workload_, machine_, request_.budget_bytes, made->plan,
+                                   {.timeline = true, .max_iterations = 12});
+            if (!replayed || replayed->iteration_us > kAsGood * best_->predicted.iteration_us) {
+                continue;
+            }
+            made->predicted = std::move(*replayed);
+            best_ = std::move(*made);
+            if (request_.on_better) request_.on_better(*best_);
+            return;
+        }
+    }
+
     std::optional<PlanError> operation_too_big() const {
         OpIndex worst = 0;
         for (OpIndex i = 0; i < workload_.op_count(); ++i) {
@@ -85,45 +152,90 @@ class Planner {
         const GapTable table = find_gaps(workload_, min_bytes);
         chunk_bytes_ = std::max(16 * kMib, peak_bytes_ / 500);
         schedule_.budget_bytes = request_.budget_bytes;
-        schedule_.chunk_bytes = request_.whole_tensors ? kWholeTensor : chunk_bytes_;
         schedule_.part_bytes = std::max<std::uint64_t>(1, request_.part_bytes);
-        if (try_fluids(table, table, kAttempts, false)) return true;
+        for (const Attempt& attempt : kAttempts) {
+            if (best_ && !affordable(attempt)) continue;
+            if (try_attempt(table, table, attempt)) return true;
+        }
+        if (!is_short()) {
+            for (const Attempt& attempt : kFurtherAttempts) {
+                if (affordable(attempt) && try_attempt(table, table, attempt)) return true;
+            }
+        }
+        headroom_bytes_ = 0;
         if (!best_) {
             try_selection(table, {}, false);
-        } else if (best_->predicted.iteration_us > kLinkBound * axis_.back()) {
+        } else if (best_->predicted.iteration_us > kLinkBound * axis_.back() &&
+                   spent_ms_ + schedule_ms() <= limit_ms() && !late()) {
+            spent_ms_ += schedule_ms();
             try_selection(table, best_fluid_, true);
         }
-        const std::size_t few = request_.whole_tensors ? kShortOfWholeTensors : kShortIteration;
-        if (workload_.op_count() <= few && !good_enough()) try_more(table);
+        if (is_short() && !good_enough()) try_more(table);
         return best_.has_value();
     }
 
+    /// About what an attempt takes on one core, ms.
+    double effort_ms(const Attempt& attempt) const {
+        const auto ops = static_cast<double>(workload_.op_count());
+        const double slots = std::min(static_cast<double>(attempt.slots), ops);
+        return 1.2e-4 * slots * slots * slots + (is_short() ? 2 : 1) * schedule_ms();
+    }
+    double schedule_ms() const { return 0.5 + 5e-3 * static_cast<double>(workload_.op_count()); }
+
+    double limit_ms() const {
+        constexpr double kUsualIteration = 5000;
+        const auto ops = static_cast<double>(workload_.op_count());
+        return request_.effort_ms * std::max(1.0, ops / kUsualIteration);
+    }
+
+    /// Leaves what the last schedule takes.
+    bool affordable(const Attempt& attempt) const {
+        return spent_ms_ + effort_ms(attempt) + schedule_ms() <= limit_ms() && !late();
+    }
+
+    bool late() const { return best_ && std::chrono::steady_clock::now() >= request_.deadline; }
+
+    bool is_short() const {
+        return workload_.op_count() <=
+               (request_.whole_tensors ? kShortOfWholeTensors : kShortIteration);
+    }
+
     /// `as_seen`: the gaps as the fluid sees them. True once a plan is good enough.
-    bool try_fluids(const GapTable& table, const GapTable& as_seen,
-                    std::span<const Attempt> attempts, bool trim_too) {
-        for (const Attempt& attempt : attempts) {
-            FluidResult fluid = solve_fluid(workload_, machine_, as_seen, axis_,
-                                            {request_.budget_bytes, attempt.slots, attempt.caution,
-                                             chunk_bytes_, request_.copies_in_advance});
-            if (fluid.away.empty()) continue;
-            if (trim_too) try_selection(table, fluid, true);
-            if (try_selection(table, fluid, false)) best_fluid_ = std::move(fluid);
-            if (good_enough()) return true;
-        }
-        return false;
+    bool try_attempt(const GapTable& table, const GapTable& as_seen, const Attempt& attempt) {
+        headroom_bytes_ = static_cast<std::uint64_t>(attempt.headroom *
+                                                     static_cast<double>(request_.budget_bytes));
+        const std::uint64_t chunk = attempt.small_parts ? kSmallChunkBytes : chunk_bytes_;
+        schedule_.chunk_bytes = request_.whole_tensors ? kWholeTensor : chunk;
+        FluidOptions options;
+        options.budget_bytes = request_.budget_bytes - headroom_bytes_;
+        options.slots = attempt.slots;
+        options.caution = attempt.caution;
+        options.chunk_bytes = chunk_bytes_;
+        options.copies_in_advance = request_.copies_in_advance;
+        options.strict = attempt.strict || workload_.op_count() <= kShortIteration;
+        FluidResult fluid = solve_fluid(workload_, machine_, as_seen, axis_, options);
+        if (fluid.away.empty()) return false;
+        if (is_short() && best_) try_selection(table, fluid, true);
+        if (try_selection(table, fluid, false)) best_fluid_ = std::move(fluid);
+        return good_enough();
     }
 
     void try_more(const GapTable& table) {
-        if (try_fluids(table, table, kMoreAttempts, true)) return;
         const GapTable apart = each_by_itself(table);
-        if (apart.content_count != table.content_count) {
-            if (try_fluids(table, apart, kAttempts, true)) return;
-            if (try_fluids(table, apart, kMoreAttempts, true)) return;
+        for (const Attempt& attempt : kMoreAttempts) {
+            if (attempt.apart && apart.content_count == table.content_count) continue;
+            if (attempt.small_parts && (request_.whole_tensors || peak_bytes_ >= kLargePeakBytes)) {
+                continue;
+            }
+            if (!affordable(attempt)) continue;
+            if (try_attempt(table, attempt.apart ? apart : table, attempt)) return;
         }
-        for (const bool trim : {false, true}) try_selection(table, {}, trim);
-        if (request_.whole_tensors || peak_bytes_ >= kLargePeakBytes) return;
-        schedule_.chunk_bytes = kSmallChunkBytes;
-        try_fluids(table, table, kAttempts, true);
+        if (late()) return;
+        for (const double headroom : {0.0, 0.05, 0.15}) {
+            headroom_bytes_ =
+                static_cast<std::uint64_t>(headroom * static_cast<double>(request_.budget_bytes));
+            for (const bool trim : {false, true}) try_selection(table, {}, trim);
+        }
     }
 
     /// As if every use wrote. Rounded to whole tensors, what that overlooks can be worth less than
@@ -139,15 +251,17 @@ class Planner {
         return table;
     }
 
-    /// Within 0.05 % of memory without limit.
+    /// As fast as with memory without limit, or nearly so where each attempt takes long.
     bool good_enough() const {
-        return best_ && best_->predicted.iteration_us <= axis_.back() * 1.0005;
+        const double factor = is_short() ? 1 + 1e-6 : 1.0005;
+        return best_ && best_->predicted.iteration_us <= axis_.back() * factor;
     }
 
     /// Completes a selection, schedules it and keeps the plan if it is the best so far.
     bool try_selection(const GapTable& table, const FluidResult& fluid, bool trim) {
         SelectionOptions options;
         options.budget_bytes = request_.budget_bytes;
+        options.headroom_bytes = headroom_bytes_;
         options.host_limit_bytes = request_.host_limit_bytes;
         options.whole_tensors = request_.whole_tensors;
         options.part_bytes = schedule_.part_bytes;
@@ -160,7 +274,11 @@ class Planner {
             return false;
         }
         PlanResult result;
-        result.plan = schedule(workload_, machine_, table, *away, schedule_);
+        Schedule made = schedule(workload_, machine_, table, *away, schedule_);
+        if (best_ && made.last_round_us > kClearlySlower * best_->predicted.iteration_us) {
+            return false;
+        }
+        result.plan = std::move(made.plan);
         auto replayed = replay(workload_, machine_, request_.budget_bytes, result.plan,
                                {.timeline = true, .max_iterations = 12});
         if (!replayed) {
@@ -175,6 +293,10 @@ class Planner {
         result.host_bytes = most_absent(table, *away);
         if (best_ && best_->predicted.iteration_us <= result.predicted.iteration_us) return false;
         best_ = std::move(result);
+        if (request_.on_better) {
+            complete(*best_);
+            request_.on_better(*best_);
+        }
         return true;
     }
 
@@ -215,6 +337,8 @@ class Planner {
     const PlanRequest& request_;
     std::uint64_t peak_bytes_ = 0;
     std::uint64_t chunk_bytes_ = 0;
+    double spent_ms_ = 0;
+    std::uint64_t headroom_bytes_ = 0;  ///< of the attempt under way
     std::vector<double> axis_;
     ScheduleOptions schedule_;
     FluidResult best_fluid_;  ///< that the best plan began with

@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The libswap authors
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include <tl/expected.hpp>
@@ -13,6 +15,8 @@
 #include "cost/workload.hpp"
 
 namespace libswap::cost {
+
+struct PlanResult;
 
 struct PlanRequest {
     std::uint64_t budget_bytes = 0;               ///< for tensors and workspace of the iteration
@@ -25,6 +29,14 @@ struct PlanRequest {
     bool copies_in_advance = true;
     /// Tensors smaller than this stay on the device while budget allows.
     std::uint64_t min_tensor_bytes = 0;
+    /// About how long it may go on looking for better plans, in processor time of one core; the
+    /// first few attempts are made anyway. The same request gets the same plan.
+    double effort_ms = 100;
+    /// No attempt begins later than this, once there is a plan. With it, the plan depends on how
+    /// fast the machine is.
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+    /// Called with each plan that is better than those before, from within make_plan.
+    std::function<void(const PlanResult&)> on_better{};
 };
 
 /// Why there is no plan.
@@ -49,7 +61,8 @@ struct PlanResult {
     std::uint64_t host_bytes = 0;  ///< host copies that the plan needs at once
 };
 
-/// Chooses what leaves in which gap, when it goes and when it comes back. Deterministic.
+/// Chooses what leaves in which gap, when it goes and when it comes back. Deterministic, but for a
+/// deadline.
 /// @thread any; takes milliseconds to a tenth of a second
 tl::expected<PlanResult, PlanError> make_plan(const Workload& workload, const Machine& machine,
                                               const PlanRequest& request);

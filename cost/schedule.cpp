@@ -57,7 +57,7 @@ class Scheduler : private ReplayDirector {
                    2.0 * machine.link.transfer_us(Direction::ToDevice, chunk, false);
     }
 
-    Plan run() {
+    Schedule run() {
         place_evictions();
         make_chunks();
         if (!chunks_.empty()) {
@@ -69,7 +69,7 @@ class Scheduler : private ReplayDirector {
         }
         add_copies();
         add_fetches();
-        return std::move(plan_);
+        return {std::move(plan_), round_end_us_ - round_start_us_};
     }
 
   private:
@@ -144,8 +144,9 @@ class Scheduler : private ReplayDirector {
         placed_.resize(ops_);
         for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
             const Gap& gap = table_.gaps[g];
-            if (away_[g] > 0) begun_[(gap.from + 1) % ops_].push_back(g);
-            for (std::uint64_t left = away_[g]; left > 0;) {
+            const std::uint64_t fetched = gap.last ? 0 : away_[g];
+            if (fetched > 0) begun_[(gap.from + 1) % ops_].push_back(g);
+            for (std::uint64_t left = fetched; left > 0;) {
                 const std::uint64_t bytes = chunk_bytes(left);
                 left -= bytes;
                 needed_[gap.to % ops_].push_back(static_cast<std::uint32_t>(chunks_.size()));
@@ -225,6 +226,8 @@ class Scheduler : private ReplayDirector {
     }
 
     void started(OpIndex op, double now_us, std::uint64_t leaving_bytes) override {
+        if (op == 0) round_start_us_ = now_us;
+        round_end_us_ = now_us + workload_.op(op).duration_us;
         const OpIndex last = op == 0 ? ops_ - 1 : op - 1;
         if (started_us_ >= 0) period_us_[last] = now_us - started_us_;
         started_us_ = now_us;
@@ -381,6 +384,8 @@ class Scheduler : private ReplayDirector {
     double horizon_us_ = 0;
     double lead_us_ = 0;  ///< the link's queue holds this much beyond the next operation
     double started_us_ = -1;
+    double round_start_us_ = 0;
+    double round_end_us_ = 0;
     int round_ = -1;
     std::uint64_t position_ = 0;
     Plan plan_;
@@ -388,8 +393,8 @@ class Scheduler : private ReplayDirector {
 
 }  // namespace
 
-Plan schedule(const Workload& workload, const Machine& machine, const GapTable& table,
-              std::span<const std::uint64_t> away_bytes, const ScheduleOptions& options) {
+Schedule schedule(const Workload& workload, const Machine& machine, const GapTable& table,
+                  std::span<const std::uint64_t> away_bytes, const ScheduleOptions& options) {
     return Scheduler(workload, machine, table, away_bytes, options).run();
 }
 

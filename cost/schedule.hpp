@@ -22,6 +22,13 @@ struct ScheduleOptions {
     std::span<const std::uint64_t> early_bytes{};
 };
 
+struct Schedule {
+    Plan plan;
+    /// The iteration as it was in the last round, from its first operation's start to its last
+    /// one's end: about what a replay of the plan gives, or a little less.
+    double last_round_us = 0;
+};
+
 /// Turns what leaves in which gap into a plan: evictions at once after the last use (the forward
 /// search), fetches at their use and then earlier, where the link would idle and memory has room
 /// (the backward search). Copies in advance go where the link to the host idles. It is built while
@@ -33,7 +40,7 @@ struct ScheduleOptions {
 /// must leave it so with all fetches at their use.
 ///
 /// `away_bytes`: per gap of `table`.
-Plan schedule(const Workload& workload, const Machine& machine, const GapTable& table,
-              std::span<const std::uint64_t> away_bytes, const ScheduleOptions& options);
+Schedule schedule(const Workload& workload, const Machine& machine, const GapTable& table,
+                  std::span<const std::uint64_t> away_bytes, const ScheduleOptions& options);
 
 }  // namespace libswap::cost

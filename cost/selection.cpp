@@ -19,7 +19,8 @@ class Selection {
   public:
     Selection(const Workload& workload, const Machine& machine, const GapTable& table,
               std::span<const double> op_start_us, const SelectionOptions& options)
-        : tensors_(workload.tensors()),
+        : work_(workload),
+          tensors_(workload.tensors()),
           machine_(machine),
           table_(table),
           start_(op_start_us),
@@ -50,8 +51,13 @@ class Selection {
     RangeMax initially_over() const {
         std::vector<std::int64_t> over(ops_);
         for (OpIndex k = 0; k < ops_; ++k) {
-            over[k] = static_cast<std::int64_t>(table_.live_bytes[k]) -
-                      static_cast<std::int64_t>(options_.budget_bytes);
+            std::uint64_t limit = options_.budget_bytes;
+            if (options_.headroom_bytes > 0) {
+                limit -= std::min(limit, options_.headroom_bytes);
+                limit = std::max(limit, std::min(options_.budget_bytes, work_.op_bytes(k)));
+            }
+            over[k] =
+                static_cast<std::int64_t>(table_.live_bytes[k]) - static_cast<std::int64_t>(limit);
         }
         return RangeMax(over);
     }
@@ -150,7 +156,8 @@ class Selection {
     double score(std::size_t g) const {
         const Gap& gap = table_.gaps[g];
         const std::uint64_t whole = bytes(gap);
-        const double in_us = machine_.link.transfer_us(Direction::ToDevice, whole, false);
+        const double in_us =
+            gap.last ? 0 : machine_.link.transfer_us(Direction::ToDevice, whole, false);
         const double out_us = on_host_[gap.content] > away_[g]
                                   ? 0
                                   : machine_.link.transfer_us(Direction::ToHost, whole, false);
@@ -183,6 +190,7 @@ class Selection {
         }
     }
 
+    const Workload& work_;
     const std::vector<Tensor>& tensors_;
     const Machine& machine_;
     const GapTable& table_;

@@ -5,6 +5,7 @@
 
 #include <sys/prctl.h>
 
+#include <chrono>
 #include <csignal>
 
 #include "cost/machine.hpp"
@@ -22,6 +23,7 @@ constexpr std::size_t kMaxTimedOutstanding = 4096;
 constexpr std::uint64_t kTimedAtMost = std::uint64_t{1} << 16;
 /// Shorter loops of operations are no iteration worth a plan.
 constexpr std::size_t kShortestIteration = 8;
+constexpr std::chrono::milliseconds kMostPlanningTime{500};
 
 }  // namespace
 
@@ -233,6 +235,8 @@ void Learning::make_plan() {
     request.host_limit_bytes = parts_.host_limit_bytes;
     request.whole_tensors = true;
     request.copies_in_advance = false;  // the worker evicts and fetches only
+    // Iterations without a plan swap on demand, so the best one by then has to do.
+    request.deadline = std::chrono::steady_clock::now() + kMostPlanningTime;
     auto made = cost::make_plan(iteration.workload, machine, request);
     if (!made) {
         LIBSWAP_LOG(Info, "no plan for the iteration of {} operations: {}; swapping on demand",
