@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <random>
 
@@ -148,6 +150,80 @@ TEST_F(Referee, AcceptsThePlansOfTheHandedWorkloads) {
             expect_agreement(verdict, planned->predicted);
         }
     }
+}
+
+std::vector<std::string> handed_workloads() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(shared_folder() + "/workloads")) {
+        const std::string name = entry.path().filename();
+        if (const auto end = name.find(".json.gz"); end != std::string::npos) {
+            names.push_back(name.substr(0, end));
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+/// One policy and budget per workload; all of them with LIBSWAP_TEST_ALL=1, which takes the referee
+/// half an hour.
+TEST_F(Referee, AgreesOnHandedWorkloadsUnderEveryPolicy) {
+    const cost::Machine& machine = *cost::find_machine("pcie4-a100");
+    const bool all = std::getenv("LIBSWAP_TEST_ALL") != nullptr;
+    constexpr std::array<double, 3> kShares{0.8, 0.6, 0.4};
+    const auto policies = cost::all_policies();
+    std::size_t turn = 0;
+    for (const std::string& name : handed_workloads()) {
+        const std::string file = fmt::format("{}/workloads/{}.json.gz", shared_folder(), name);
+        const auto w = load_workload(file);
+        ASSERT_TRUE(w) << w.error();
+        const std::size_t chosen = turn++;
+        for (std::size_t p = 0; p < policies.size(); ++p) {
+            for (std::size_t s = 0; s < kShares.size(); ++s) {
+                if (!all && (p != chosen % policies.size() || s != chosen % kShares.size())) {
+                    continue;
+                }
+                const std::uint64_t budget = budget_of(*w, kShares[s]);
+                const auto planned =
+                    cost::make_policy_plan(policies[p], *w, machine, {.budget_bytes = budget});
+                ASSERT_TRUE(planned) << planned.error().message;
+                const json verdict = judge(file, budget, planned->result.plan, *w);
+                SCOPED_TRACE(
+                    fmt::format("{} {} {}", name, cost::policy_name(policies[p]), kShares[s]));
+                ASSERT_FALSE(verdict.contains("error")) << verdict;
+                EXPECT_NEAR(
+                    planned->result.predicted.iteration_us / verdict["iteration_us"].get<double>(),
+                    1, 1e-3);
+            }
+        }
+    }
+}
+
+TEST_F(Referee, IsFiftyTimesSlowerThanOurReplay) {
+    const cost::Machine& machine = *cost::find_machine("pcie4-a100");
+    const cost::Workload w = cost::random_training(5, 200);
+    const std::string file = folder_.file("workload.json.gz");
+    ASSERT_TRUE(write_file(file, format_workload(w, {})));
+    const std::uint64_t budget = budget_of(w, 0.5);
+    const auto planned = cost::make_plan(w, machine, {.budget_bytes = budget});
+    ASSERT_TRUE(planned) << planned.error().message;
+    const std::string plan_file = folder_.file("plan.json");
+    ASSERT_TRUE(write_file(plan_file, format_plan(planned->plan, w)));
+    const std::string program = fmt::format(
+        "import json, sys, time; sys.path.insert(0, '{0}/referee'); import referee; "
+        "work = referee.Workload('{1}'); plan = json.load(open('{2}')); "
+        "machine = json.load(open('{0}/referee/machines.json'))['pcie4-a100']; "
+        "begin = time.process_time(); referee.Replay(work, machine, {3}, plan).run(); "
+        "print(time.process_time() - begin)",
+        shared_folder(), file, plan_file, budget);
+    const CommandResult theirs = run_command(fmt::format("python3 -c \"{}\"", program));
+    ASSERT_EQ(theirs.status, 0) << theirs.output;
+    constexpr int kRounds = 10;
+    const std::clock_t begin = std::clock();
+    for (int i = 0; i < kRounds; ++i) {
+        ASSERT_TRUE(cost::replay(w, machine, budget, planned->plan));
+    }
+    const double ours_s = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC / kRounds;
+    EXPECT_GT(std::stod(theirs.output), 50 * ours_s);
 }
 
 }  // namespace
