@@ -15,22 +15,8 @@
 namespace libswap::simgpu::cudnn {
 namespace {
 
-/// In device memory, at the beginning of the states.
-struct States {
-    std::uint64_t seed;
-    std::uint64_t drawn;
-};
-
 // As much as the vendor's generators take on a large device.
 constexpr std::size_t kStatesBytes = std::size_t{1} << 20;
-
-/// In [0, 1). Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014.
-double uniform(std::uint64_t seed, std::uint64_t number) {
-    std::uint64_t z = seed + (number + 1) * 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
 
 std::size_t reserve_bytes_of(const Tensor& tensor) {
     return static_cast<std::size_t>(tensor.elements() + 7) / 8;
@@ -42,19 +28,16 @@ void drop(Work& work, const DropoutParams& p, bool draws) {
     const auto bytes = static_cast<std::int64_t>(reserve_bytes_of(p.x_desc));
     std::uint8_t* fresh = draws ? work.span<std::uint8_t>(p.reserve, bytes) : nullptr;
     const std::uint8_t* kept = draws ? fresh : work.span<const std::uint8_t>(p.reserve, bytes);
-    States* states = draws && p.states != 0 ? work.span<States>(p.states, 1) : nullptr;
+    DropoutStates* states =
+        draws && p.states != 0 ? work.span<DropoutStates>(p.states, 1) : nullptr;
     if (work.faulted()) {
         return;
     }
     if (draws) {
         std::memset(fresh, 0, static_cast<std::size_t>(bytes));
         for (std::size_t i = 0; i < values.size(); ++i) {
-            const bool stays =
-                states == nullptr || uniform(states->seed, states->drawn + i) >= p.rate;
+            const bool stays = states == nullptr || draw(*states) >= p.rate;
             fresh[i / 8] = static_cast<std::uint8_t>(fresh[i / 8] | (stays ? 1U << (i % 8) : 0U));
-        }
-        if (states != nullptr) {
-            states->drawn += values.size();
         }
     }
     const T factor = static_cast<T>(p.rate < 1 ? 1 / (1 - p.rate) : 0);
@@ -110,7 +93,7 @@ void host_dropout_states(const SimgpuHostLaunch* launch) {
         return;
     }
     std::memset(bytes, 0, p.states_bytes);
-    const States states{p.seed, 0};
+    const DropoutStates states{p.seed, 0};
     std::memcpy(bytes, &states, sizeof(states));
     work.cost(0, static_cast<double>(p.states_bytes));
 }
@@ -167,7 +150,7 @@ cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t descriptor, cud
     const DropoutStateParams params{address_of(states), bytes, seed};
     ensure_context(*handle);
     return status_of(launch(Kernel::dropout_states, params, handle->stream,
-                            static_cast<std::int64_t>(bytes / sizeof(States))));
+                            static_cast<std::int64_t>(bytes / sizeof(DropoutStates))));
 }
 
 cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t descriptor,

@@ -11,6 +11,7 @@
 #include "simgpu/cudnn/convolution.hpp"
 #include "simgpu/cudnn/graph.hpp"
 #include "simgpu/cudnn/params.hpp"
+#include "simgpu/cudnn/rnn.hpp"
 
 namespace libswap::simgpu::cudnn {
 namespace {
