@@ -19,17 +19,6 @@ AddressSpace::~AddressSpace() {
     }
 }
 
-PageTag AddressSpace::find_in_regions(std::uint64_t address) const noexcept {
-    const std::size_t count = region_count_.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < count; ++i) {
-        const Region& region = regions_[i];
-        if (address - region.base < region.bytes)
-            return region.pages[(address - region.base) / kPageBytes].load(
-                std::memory_order_acquire);
-    }
-    return 0;
-}
-
 void AddressSpace::tag(std::uint64_t base, std::uint64_t bytes, PageTag tag) noexcept {
     const std::size_t count = region_count_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i) {

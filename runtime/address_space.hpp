@@ -48,7 +48,14 @@ class AddressSpace {
     PageTag find(std::uint64_t address) const noexcept {
         if (address - low_.load(std::memory_order_acquire) >= span_.load(std::memory_order_relaxed))
             return 0;
-        return find_in_regions(address);
+        const std::size_t count = region_count_.load(std::memory_order_acquire);
+        for (std::size_t i = 0; i < count; ++i) {
+            const Region& region = regions_[i];
+            if (address - region.base < region.bytes)
+                return region.pages[(address - region.base) / kPageBytes].load(
+                    std::memory_order_acquire);
+        }
+        return 0;
     }
 
     /// Smallest and one past the largest address reserved (0, 0 before the first).
@@ -66,7 +73,6 @@ class AddressSpace {
     };
     static constexpr std::size_t kMaxRegions = 16;
 
-    PageTag find_in_regions(std::uint64_t address) const noexcept;
     Status grow(std::uint64_t bytes) noexcept;
     bool take_free(std::uint64_t bytes, std::uint64_t* base) noexcept;
 

@@ -3,22 +3,9 @@
 
 #include "runtime/block_table.hpp"
 
-#include <sys/mman.h>
-
 #include <new>
 
 namespace libswap {
-namespace {
-
-template <typename T>
-T* map_table(std::size_t count) {
-    void* memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    return static_cast<T*>(memory);
-}
-
-}  // namespace
 
 void Block::publish(Use use) noexcept {
     for (auto& slot : uses) {
@@ -37,13 +24,10 @@ void Block::reset_uses() noexcept {
     many_streams.store(false, std::memory_order_relaxed);
 }
 
-BlockTable::BlockTable()
-    : blocks_(map_table<Block>(kMaxBlocks)), buffers_(map_table<Buffer*>(kMaxBlocks)) {}
+BlockTable::BlockTable() : blocks_(kMaxBlocks), buffers_(kMaxBlocks) {}
 
 BlockTable::~BlockTable() {
     for (BufferIndex i = 0; i < buffer_end_; ++i) delete buffers_[i];
-    munmap(blocks_, kMaxBlocks * sizeof(Block));
-    munmap(buffers_, kMaxBlocks * sizeof(Buffer*));
 }
 
 Buffer* BlockTable::add(std::uint64_t base, std::uint64_t asked_bytes,
@@ -100,8 +84,7 @@ void BlockTable::name_anew(Block& block) noexcept {
     block.last_cut.store(0, std::memory_order_relaxed);
     block.evictions = 0;
     block.arriving.store(nullptr, std::memory_order_relaxed);
-    block.id.store(births_.fetch_add(1, std::memory_order_relaxed) << kIndexBits | index_of(block),
-                   std::memory_order_release);
+    block.id.store(++block.births << kIndexBits | index_of(block), std::memory_order_release);
 }
 
 Block* BlockTable::find(std::uint64_t id) noexcept {

@@ -18,6 +18,7 @@
 #include "runtime/ranked_mutex.hpp"
 #include "runtime/residency.hpp"
 #include "runtime/stream_table.hpp"
+#include "runtime/zero_pages.hpp"
 
 namespace libswap {
 
@@ -52,6 +53,7 @@ struct alignas(64) Block {
     std::atomic<std::uint32_t> last_cut{0};
 
     std::uint64_t base = 0;
+    std::uint64_t births = 0;  ///< allocations that began here
     ChunkRun run;
     BufferIndex buffer = 0;
     std::uint32_t dirty_evictions = 0;  ///< in a row; digests are not worth their time where many
@@ -111,7 +113,7 @@ class BlockTable {
     Buffer& buffer(BufferIndex index) noexcept { return *buffers_[index]; }
     Buffer& buffer_of(const Block& block) noexcept { return buffer(block.buffer); }
     BlockIndex index_of(const Block& block) const noexcept {
-        return static_cast<BlockIndex>(&block - blocks_);
+        return static_cast<BlockIndex>(&block - blocks_.data());
     }
     /// Blocks with an index below this one may be in use.
     BlockIndex end() const noexcept { return end_.load(std::memory_order_acquire); }
@@ -128,12 +130,11 @@ class BlockTable {
   private:
     static constexpr unsigned kIndexBits = 24;
 
-    Block* blocks_ = nullptr;
+    ZeroPages<Block> blocks_;
     std::atomic<BlockIndex> end_{0};
-    std::atomic<std::uint64_t> births_{1};
     RankedMutex<LockRank::AddressSpace> mutex_;
     std::map<std::uint32_t, std::vector<BlockIndex>> free_runs_;  ///< by length
-    Buffer** buffers_ = nullptr;
+    ZeroPages<Buffer*> buffers_;
     BufferIndex buffer_end_ = 0;
     std::vector<BufferIndex> free_buffers_;
 };

@@ -264,11 +264,6 @@ std::uint64_t HandlePool::trim(std::uint64_t bytes) noexcept {
 
 void HandlePool::set_limit(std::uint64_t bytes) noexcept { limit_bytes_.store(bytes); }
 
-std::uint64_t HandlePool::existing_bytes() noexcept {
-    std::lock_guard lock(mutex_);
-    return existing_bytes_;
-}
-
 std::uint64_t HandlePool::free_bytes() noexcept {
     std::lock_guard lock(mutex_);
     std::uint64_t bytes = 0;

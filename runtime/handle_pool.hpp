@@ -94,7 +94,9 @@ class HandlePool {
 
     void set_limit(std::uint64_t bytes) noexcept;
     std::uint64_t limit_bytes() const noexcept { return limit_bytes_.load(); }
-    std::uint64_t existing_bytes() noexcept;
+    std::uint64_t existing_bytes() const noexcept {
+        return existing_bytes_.load(std::memory_order_relaxed);
+    }
     std::uint64_t free_bytes() noexcept;
     std::uint32_t free_count(ChunkClass size_class) noexcept;
     /// Bytes that could be taken: free, or not yet created. What the driver does not give, within
@@ -126,7 +128,7 @@ class HandlePool {
     std::vector<Chunk*> unused_entries_;
     std::array<Chunk*, kChunkBytes.size()> free_{};
     std::array<std::uint32_t, kChunkBytes.size()> free_count_{};
-    std::uint64_t existing_bytes_ = 0;
+    std::atomic<std::uint64_t> existing_bytes_{0};  ///< changed under the lock
 };
 
 }  // namespace libswap

@@ -27,8 +27,7 @@ constexpr std::chrono::milliseconds kMostPlanningTime{500};
 
 }  // namespace
 
-Learning::Learning(const Parts& parts)
-    : parts_(parts), issued_(kIssuedRing), event_wanted_(kIssuedRing) {}
+Learning::Learning(const Parts& parts) : parts_(parts) {}
 
 Learning::~Learning() { stop(true); }
 

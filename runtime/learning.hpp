@@ -27,6 +27,7 @@
 #include "runtime/learner.hpp"
 #include "runtime/plan_executor.hpp"
 #include "runtime/stream_table.hpp"
+#include "runtime/zero_pages.hpp"
 
 namespace libswap {
 
@@ -89,8 +90,10 @@ class Learning {
     std::atomic<std::uint32_t> run_{0};
 
     std::atomic<std::uint64_t> last_issued_{0};
-    std::vector<std::atomic<std::uint64_t>> issued_;        ///< place of an operation, by serial
-    std::vector<std::atomic<std::uint64_t>> event_wanted_;  ///< serial + 1 that somebody waits for
+    ZeroPages<std::atomic<std::uint64_t>> issued_{
+        kIssuedRing};  ///< place of an operation, by serial
+    /// serial + 1 that somebody waits for
+    ZeroPages<std::atomic<std::uint64_t>> event_wanted_{kIssuedRing};
 
     // Timing until an iteration is found. Under timing_mutex_.
     std::mutex timing_mutex_;

@@ -23,7 +23,7 @@ const char* residency_name(Residency state) noexcept {
     return "?";
 }
 
-PinResult ResidencyCell::pin(bool host_is_fine) noexcept {
+PinResult ResidencyCell::pin_by_state(bool host_is_fine) noexcept {
     PinResult result = PinResult::Busy;
     update([&](ResidencyWord& word) {
         result = PinResult::Busy;
@@ -53,18 +53,11 @@ PinResult ResidencyCell::pin(bool host_is_fine) noexcept {
     return result;
 }
 
-void ResidencyCell::unpin() noexcept {
-    word_.fetch_sub(ResidencyWord::kPin, std::memory_order_acq_rel);
-}
-
 std::uint64_t ResidencyCell::born(Residency state) noexcept {
-    std::uint64_t generation = 0;
-    update([&](ResidencyWord& word) {
-        word = word.next_generation().with_state(state).with_remap(false);
-        generation = word.generation();
-        return true;
-    });
-    return generation;
+    // Nobody else changes the word of a free block.
+    const ResidencyWord word = load().next_generation().with_state(state).with_remap(false);
+    word_.store(word.raw, std::memory_order_release);
+    return word.generation();
 }
 
 bool ResidencyCell::free(Residency* before) noexcept {

@@ -74,9 +74,18 @@ class ResidencyCell {
     ResidencyWord load() const noexcept { return {word_.load(std::memory_order_acquire)}; }
 
     /// Rule 1. `host_is_fine`: an operation that may use the host copy in place.
-    PinResult pin(bool host_is_fine) noexcept;
+    PinResult pin(bool host_is_fine) noexcept {
+        std::uint64_t word = word_.load(std::memory_order_relaxed);
+        // Nearly always; one more try is all that this leaves out.
+        if ((word & (7 | ResidencyWord::kRemapBit)) ==
+                static_cast<std::uint64_t>(Residency::Resident) &&
+            word_.compare_exchange_strong(word, word + ResidencyWord::kPin,
+                                          std::memory_order_acq_rel, std::memory_order_relaxed))
+            return PinResult::Pinned;
+        return pin_by_state(host_is_fine);
+    }
     /// Takes one pin back.
-    void unpin() noexcept;
+    void unpin() noexcept { word_.fetch_sub(ResidencyWord::kPin, std::memory_order_acq_rel); }
 
     /// Free -> `state` (Resident or Host), under a new generation, which is returned.
     std::uint64_t born(Residency state) noexcept;
@@ -100,6 +109,8 @@ class ResidencyCell {
     bool cancel(Residency from, std::uint64_t generation, Residency to) noexcept;
 
   private:
+    PinResult pin_by_state(bool host_is_fine) noexcept;
+
     template <typename Change>
     bool update(Change&& change) noexcept {
         std::uint64_t old = word_.load(std::memory_order_acquire);

@@ -10,7 +10,7 @@ namespace libswap {
 std::int64_t SlabHeap::find_run(const Slab& slab, std::uint32_t units) noexcept {
     const std::uint32_t end = slab.claimed_pages * kUnitsPerPage;
     std::uint32_t run = 0;
-    for (std::uint32_t unit = 0; unit < end; ++unit) {
+    for (std::uint32_t unit = slab.first_free; unit < end; ++unit) {
         const std::uint64_t word = slab.used[unit / 64];
         if (unit % 64 == 0 && word == ~std::uint64_t{0}) {
             run = 0;
@@ -29,13 +29,19 @@ std::int64_t SlabHeap::find_run(const Slab& slab, std::uint32_t units) noexcept 
 }
 
 void SlabHeap::mark(Slab& slab, std::uint32_t first, std::uint32_t units, bool used) noexcept {
-    for (std::uint32_t unit = first; unit < first + units; ++unit) {
-        const std::uint64_t bit = std::uint64_t{1} << (unit % 64);
+    for (std::uint32_t unit = first; unit < first + units;) {
+        const std::uint32_t count = std::min(64 - unit % 64, first + units - unit);
+        const std::uint64_t bits = ~std::uint64_t{0} >> (64 - count) << (unit % 64);
         if (used)
-            slab.used[unit / 64] |= bit;
+            slab.used[unit / 64] |= bits;
         else
-            slab.used[unit / 64] &= ~bit;
+            slab.used[unit / 64] &= ~bits;
+        unit += count;
     }
+    if (!used)
+        slab.first_free = std::min(slab.first_free, first);
+    else if (slab.first_free == first)
+        slab.first_free = first + units;
 }
 
 std::uint64_t SlabHeap::take(std::uint64_t bytes, CUcontext context, Pool* pool) noexcept {
@@ -80,6 +86,7 @@ void SlabHeap::publish(const Claim& claim) noexcept {
     const auto first = static_cast<std::uint32_t>((claim.base - slab.base) / kUnitBytes);
     mark(slab, first, claim.pages * kUnitsPerPage, false);
     slab.mapped_pages += claim.pages;
+    mapped_bytes_.fetch_add(claim.pages * kPageBytes, std::memory_order_relaxed);
     slab.free_units += claim.pages * kUnitsPerPage;
 }
 
@@ -163,13 +170,6 @@ std::uint64_t SlabHeap::used_bytes() noexcept {
     return used_bytes_;
 }
 
-std::uint64_t SlabHeap::mapped_bytes() noexcept {
-    std::lock_guard lock(mutex_);
-    std::uint64_t bytes = 0;
-    for (const auto& slab : slabs_) bytes += slab->mapped_pages * kPageBytes;
-    return bytes;
-}
-
 bool SlabHeap::is_valid() noexcept {
     std::lock_guard lock(mutex_);
     for (auto& slab : slabs_) {
@@ -186,6 +186,8 @@ bool SlabHeap::is_valid() noexcept {
             used += length;
             unit += std::max(length, 1u);
         }
+        for (std::uint32_t unit = 0; unit < slab->first_free; ++unit)
+            if (!(slab->used[unit / 64] >> (unit % 64) & 1)) return false;
         if (free != slab->free_units || used + free != slab->mapped_pages * kUnitsPerPage)
             return false;
     }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -86,7 +87,9 @@ class SlabHeap {
 
     std::uint64_t used_bytes() noexcept;
     /// Device memory that the slabs take.
-    std::uint64_t mapped_bytes() noexcept;
+    std::uint64_t mapped_bytes() const noexcept {
+        return mapped_bytes_.load(std::memory_order_relaxed);
+    }
     bool is_valid() noexcept;
 
   private:
@@ -103,6 +106,7 @@ class SlabHeap {
         std::uint32_t claimed_pages = 0;
         std::uint32_t mapped_pages = 0;
         std::uint32_t free_units = 0;                   ///< of mapped pages
+        std::uint32_t first_free = 0;                   ///< none before it is free
         std::array<std::uint64_t, kUnits / 64> used{};  ///< one bit per unit; set where not mapped
         std::array<Piece, kUnits> pieces{};
     };
@@ -114,6 +118,7 @@ class SlabHeap {
     RankedMutex<LockRank::Slabs> mutex_;
     std::vector<std::unique_ptr<Slab>> slabs_;
     std::uint64_t used_bytes_ = 0;
+    std::atomic<std::uint64_t> mapped_bytes_{0};
 };
 
 }  // namespace libswap
