@@ -98,11 +98,7 @@ std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config,
                     ordinal);
     }
     std::unique_ptr<Device> device(new Device(driver, config, log, ordinal, context, shape));
-    if (Status started = device->worker_->start(context); !started) {
-        LIBSWAP_LOG(Warning, "device {} is not swapped: {} failed ({}); passing through", ordinal,
-                    started.error().what, error_name(started.error().code));
-        return nullptr;
-    }
+    device->worker_->start(context);
     if (device->tracking()) device->worker_->ensure_thread();
     LIBSWAP_LOG(Info, "device {}: budget {} MiB of {} MiB, host memory up to {} MiB", ordinal,
                 shape.budget >> 20, total_bytes >> 20, host_limit->total_bytes() >> 20);
@@ -170,6 +166,11 @@ Worker::Host Device::worker_host() {
     host.careful = [this] { return careful(); };
     host.capturing = [this] { return capturing(); };
     host.guard_hit = [this] { Counters::add(counters_.hidden_functions); };
+    host.thread_starts = [this] {
+        tracking_.store(true, std::memory_order_relaxed);
+        stillness_.end();
+    };
+    host.may_begin = [this] { return end_stillness(); };
     host.background = [this] {
         const bool more = trials_.settle();
         return learning_->collect_times() || more;
@@ -181,8 +182,7 @@ bool Device::careful() {
     // Unexplained launches come in runs: what follows one soon may be another.
     constexpr std::uint64_t kSoon = 64;
     const std::uint64_t last = last_unexplained_op_.load(std::memory_order_relaxed);
-    return gate_.maybe_busy(streams_) ||
-           (last != 0 && ops_.load(std::memory_order_relaxed) - last < kSoon);
+    return gate_.maybe_busy(streams_) || (last != 0 && stillness_.number() - last < kSoon);
 }
 
 std::uint64_t Device::plan_budget() {
@@ -211,7 +211,7 @@ Step Device::learn(Operation& op, bool* event_wanted) {
         event.kind = op.kind;
         event.name = op.function ? op.function->name : 0;
         event.signature = op.signature;
-        event.explained = op.explained && (!op.function || op.function->trusted());
+        event.explained = op.trusted();
         log_->op(event, op.operands);
     }
     return step;
@@ -241,14 +241,9 @@ void Device::settle(CUcontext context) {
 void Device::revive(CUcontext context) {
     if (worker_->running() || !context) return;
     std::lock_guard lock(revival_);
-    if (worker_->running() || revival_failed_) return;
+    if (worker_->running()) return;
     home_ = context;
-    if (Status started = worker_->start(context); !started) {
-        revival_failed_ = true;
-        LIBSWAP_LOG(Warning, "device {}: {} failed ({}); nothing moves from now on", ordinal_,
-                    started.error().what, error_name(started.error().code));
-        return;
-    }
+    worker_->start(context);
     if (tracking()) worker_->ensure_thread();
 }
 

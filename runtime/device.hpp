@@ -34,6 +34,7 @@
 #include "runtime/learning.hpp"
 #include "runtime/pointer_edges.hpp"
 #include "runtime/slab_heap.hpp"
+#include "runtime/stillness.hpp"
 #include "runtime/trials.hpp"
 #include "runtime/worker.hpp"
 
@@ -51,6 +52,9 @@ struct Operation {
     std::vector<BlockIndex> blocks;     ///< what it names, each once; the last `rest` are only held
     std::vector<std::uint8_t> changes;  ///< 0: believed to leave the block as it is. For plans
     std::vector<NamedSpan> spans;
+    std::uint64_t buffers_seen =
+        0;  ///< by a bit of the index: 0 says that none of these is in `spans`
+    std::vector<std::uint64_t> targets;  ///< scratch of name_table, a stack
     std::vector<std::uint64_t> tables;   ///< memory whose pointers were followed
     std::vector<std::uint64_t> foreign;  ///< what they point at that is not this device's
     struct NamedOperand {
@@ -78,6 +82,8 @@ struct Operation {
     Belief belief = Belief::Confirmed;
 
     std::size_t brought() const noexcept { return blocks.size() - rest; }
+    /// Counts as explained: it touches what it names, and nothing else.
+    bool trusted() const noexcept { return explained && (!function || function->trusted()); }
     void clear() noexcept;
 };
 
@@ -146,6 +152,10 @@ class Device {
     bool all_on_host(const Operation& op) noexcept;
     /// Runs an operation on a stream around the real call.
     CUresult run(Operation& op, CUcontext context, CUstream stream, RealCall real);
+    /// A launch while nothing can move, around the real call: what it names need not be collected.
+    /// False where that is not all that there is to do; then nothing was done.
+    bool launch_still(const LaunchRequest& request, CUcontext context, RealCall real,
+                      CUresult* result);
     /// Marks the blocks of an operation as staying for good, and brings them.
     void keep_for_good(Operation& op, StayReason reason);
 
@@ -264,6 +274,8 @@ class Device {
     void name_tagged(Operation& op, PageTag tag, std::uint64_t address, std::uint32_t word);
     void name_table(Operation& op, std::uint64_t base, std::uint64_t bytes);
     void name_span(Operation& op, const Buffer& buffer, BlockSpan span, bool changes);
+    static void append_span(Operation& op, const Buffer& buffer, BufferIndex index, BlockSpan span,
+                            bool changes);
     BlockSpan named_part(Buffer& buffer, Block& block, std::uint64_t address) noexcept;
     bool moves_in_parts(const Buffer& buffer) const noexcept;
     static std::uint8_t chunk_at(const Block& block, std::uint64_t address) noexcept;
@@ -283,6 +295,13 @@ class Device {
     void end_timing(StreamIndex stream, const Step& step);
     void note_block_free(std::uint64_t block);
     void publish(Operation& op, Use use);
+    void note_touched(const Operation& op) noexcept;
+    CUresult run_still(Operation& op, StreamIndex index, RealCall real);
+    void take_still_place(StreamIndex index, bool trusted);
+    void touch(std::uint64_t address, std::uint64_t now) noexcept;
+    CUresult run_pinned(Operation& op, CUcontext context, StreamIndex index, CUstream stream,
+                        RealCall real);
+    bool end_stillness() noexcept;
     bool enter_gate(std::uint64_t serial);
     void order_after_arrivals(const Operation& op, CUstream stream);
     void wait_for_arrivals(const Operation& op);
@@ -314,6 +333,7 @@ class Device {
     FunctionTable functions_;
     PointerEdges edges_;
     Gate gate_;
+    Stillness stillness_;
     Trials trials_;
     std::unique_ptr<Worker> worker_;
 
@@ -325,12 +345,10 @@ class Device {
     std::atomic<bool> any_globals_{false};
     std::vector<BlockIndex> graph_blocks_;
     std::mutex revival_;
-    std::atomic<bool> revival_failed_{false};
 
     std::atomic<int> captures_{0};
     std::atomic<std::uint64_t> graph_memory_{0};
     std::atomic<bool> tracking_{false};
-    std::atomic<std::uint64_t> ops_{0};
     std::atomic<std::uint64_t> last_unexplained_op_{0};
     std::timed_mutex room_turn_;  ///< one waiting operation at a time has its blocks brought
     std::unique_ptr<Learning> learning_;

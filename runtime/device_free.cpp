@@ -83,8 +83,8 @@ void Device::end_blocks(Buffer& buffer) {
         Block& block = blocks_.block(buffer.first + i);
         if (log_) log_->free(block.id.load());
         note_block_free(block.id.load());
-        const StayReason reason = block.stays_because.exchange(StayReason::None);
-        if (reason != StayReason::None) {
+        if (block.stays_because.load() != StayReason::None) {
+            const StayReason reason = block.stays_because.exchange(StayReason::None);
             Counters::subtract(counters_.for_good_bytes, block.bytes());
             Counters::subtract(counters_.stay_bytes[static_cast<std::size_t>(reason)],
                                block.bytes());
@@ -118,8 +118,8 @@ void Device::recycle(Buffer& buffer) {
     bool all_mapped = true;
     for (std::uint32_t i = 0; i < buffer.count; ++i) {
         Block& block = blocks_.block(buffer.first + i);
-        block.id.store(0);
-        block.record_valid.store(false);
+        block.id.store(0, std::memory_order_release);
+        block.record_valid.store(false, std::memory_order_release);
         all_mapped &= block.has_device();
     }
     if (worker_->lost()) return;  // what is mapped where is not certain: nobody else gets it
@@ -130,7 +130,7 @@ void Device::recycle(Buffer& buffer) {
     }
     for (std::uint32_t i = 0; i < buffer.count; ++i) {
         Block& block = blocks_.block(buffer.first + i);
-        host_pool_.give_back(block.host_chunks());
+        if (block.has_host()) host_pool_.give_back(block.host_chunks());
         block.host.fill(nullptr);
         if (config_.verify) fill_now(block.base, kFreedPattern, block.bytes());
     }

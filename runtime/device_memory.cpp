@@ -22,14 +22,14 @@ constexpr std::uint64_t kMemoryWaitUs = 2'000'000;
 
 void Device::count_alloc(std::uint64_t asked, std::uint64_t span) {
     Counters::add(counters_.asked_bytes, asked);
-    Counters::add(counters_.span_bytes, span);
+    if (span) Counters::add(counters_.span_bytes, span);
     Counters::raise(counters_.peak_asked_bytes, counters_.asked_bytes.load());
     Counters::raise(counters_.peak_span_bytes, counters_.span_bytes.load());
 }
 
 void Device::count_free(std::uint64_t asked, std::uint64_t span) {
     Counters::subtract(counters_.asked_bytes, asked);
-    Counters::subtract(counters_.span_bytes, span);
+    if (span) Counters::subtract(counters_.span_bytes, span);
 }
 
 bool Device::is_small(std::uint64_t bytes) const noexcept {
@@ -89,15 +89,21 @@ bool Device::extend_slabs(std::uint64_t bytes) {
 }
 
 bool Device::wait_for_memory(ChunkClass size_class, std::span<Chunk*> out) {
-    const std::uint64_t deadline = now_ns() + kMemoryWaitUs * 1000;
+    std::uint64_t deadline = 0;
+    std::uint64_t ticket = 0;
     for (;;) {
         if (device_pool_.take_or_grow(size_class, out)) return true;
         if (reclaim_cached()) continue;
-        if (!worker_->running() || worker_->lost() || worker_->gave_up() || capturing() ||
-            now_ns() > deadline)
+        if (!worker_->running() || worker_->lost() || worker_->gave_up() || capturing())
             return false;
+        if (ticket == 0) {
+            ticket = worker_->new_ticket();
+            deadline = now_ns() + kMemoryWaitUs * 1000;
+        } else if (worker_->refused_memory(ticket) || now_ns() > deadline) {
+            return false;
+        }
         const std::uint32_t seen = worker_->progress();
-        worker_->want_memory(size_class, static_cast<std::uint32_t>(out.size()));
+        worker_->want_memory(ticket, size_class, static_cast<std::uint32_t>(out.size()));
         worker_->wait_progress(seen, 10'000);
     }
 }
@@ -151,32 +157,36 @@ Result<Buffer*> Device::new_buffer(std::uint64_t bytes) {
 }
 
 void Device::begin_life(Buffer& buffer, const Birth& birth) {
+    // Nobody finds the buffer yet: born() and `live` publish all of it.
+    constexpr auto kRelaxed = std::memory_order_relaxed;
     buffer.asked_bytes = birth.bytes;
     buffer.context = birth.context;
-    buffer.sync_memops = false;
+    buffer.sync_memops.store(false, kRelaxed);
     buffer.pool = birth.pool;
     if (buffer.peers != remapper_.peers()) grant_peers(buffer);
     const Use filled = fill(buffer, birth);
-    const std::uint64_t now = ops_.load(std::memory_order_relaxed);
+    const std::uint64_t now = stillness_.number();
+    bool on_host = false;
     for (std::uint32_t i = 0; i < buffer.count; ++i) {
         Block& block = blocks_.block(buffer.first + i);
+        on_host |= !block.has_device();
         block.reset_uses();
         if (birth.after) block.publish(birth.after);
         if (filled) block.publish(filled);
-        block.last_touch.store(now);
-        block.refused.store(false);
-        block.for_good.store(stays(birth.bytes));
-        block.fresh.store(!config_.fill.is_set);
-        block.record_valid.store(false);
+        block.last_touch.store(now, kRelaxed);
+        block.refused.store(false, kRelaxed);
+        block.for_good.store(stays(birth.bytes), kRelaxed);
+        block.fresh.store(!config_.fill.is_set, kRelaxed);
+        block.record_valid.store(false, kRelaxed);
         block.dirty_evictions = 0;
         blocks_.name_anew(block);
         if (log_) log_->alloc(block.id.load(), block.bytes(), i == 0 ? birth.bytes : 0);
         block.cell.born(block.has_device() ? Residency::Resident : Residency::Host);
     }
-    buffer.id = blocks_.block(buffer.first).id.load();
-    buffer.live.store(true);
+    buffer.id = blocks_.block(buffer.first).id.load(kRelaxed);
+    buffer.live.store(true, std::memory_order_release);
     count_alloc(birth.bytes, buffer.span_bytes);
-    if (counters_.span_bytes.load() > budget_bytes_ / 2) start_tracking();
+    if (on_host || counters_.span_bytes.load() > budget_bytes_ / 2) start_tracking();
 }
 
 Buffer* Device::take_cached(std::uint64_t size_key) {

@@ -70,6 +70,12 @@ BlockSpan Device::named_part(Buffer& buffer, Block& block, std::uint64_t address
 
 void Device::name_span(Operation& op, const Buffer& buffer, BlockSpan span, bool changes) {
     const BufferIndex index = blocks_.block(buffer.first).buffer;
+    const std::uint64_t bit = std::uint64_t{1} << index % 64;
+    if (!(op.buffers_seen & bit)) {
+        op.buffers_seen |= bit;
+        append_span(op, buffer, index, span, changes);
+        return;
+    }
     // Blocks that an earlier span has named keep their place.
     std::uint32_t next = span.first;
     while (next < span.end()) {
@@ -91,12 +97,17 @@ void Device::name_span(Operation& op, const Buffer& buffer, BlockSpan span, bool
             next = covered;
             continue;
         }
-        op.spans.push_back(
-            {index, {next, end - next}, static_cast<std::uint32_t>(op.blocks.size())});
-        for (; next < end; ++next) {
-            op.blocks.push_back(buffer.first + next);
-            op.changes.push_back(changes);
-        }
+        append_span(op, buffer, index, {next, end - next}, changes);
+        next = end;
+    }
+}
+
+void Device::append_span(Operation& op, const Buffer& buffer, BufferIndex index, BlockSpan span,
+                         bool changes) {
+    op.spans.push_back({index, span, static_cast<std::uint32_t>(op.blocks.size())});
+    for (std::uint32_t i = span.first; i < span.end(); ++i) {
+        op.blocks.push_back(buffer.first + i);
+        op.changes.push_back(changes);
     }
 }
 
@@ -127,27 +138,34 @@ bool Device::all_on_host(const Operation& op) noexcept {
 void Device::name_table(Operation& op, std::uint64_t base, std::uint64_t bytes) {
     if (std::find(op.tables.begin(), op.tables.end(), base) != op.tables.end()) return;
     op.tables.push_back(base);
-    // Collected first: naming a target looks for its edges in turn.
-    std::vector<std::uint64_t> targets;
-    edges_.for_each(base, bytes, [&](std::uint64_t target) { targets.push_back(target); });
+    // Collected first: naming a target looks for its edges in turn, and collects behind these.
+    const std::size_t first = op.targets.size();
+    edges_.for_each(base, bytes, [&](std::uint64_t target) { op.targets.push_back(target); });
+    const std::size_t end = op.targets.size();
     // What a table points at may be any part of it, and is changed as far as anybody knows.
     const bool by_parts = std::exchange(op.by_parts, false);
-    for (const std::uint64_t target : targets)
+    for (std::size_t i = first; i < end; ++i) {
+        const std::uint64_t target = op.targets[i];
         if (const PageTag tag = space_.find(target); tag != 0)
             name_tagged(op, tag, target, UINT32_MAX);
         else
             op.foreign.push_back(target);
+    }
+    op.targets.resize(first);
     op.by_parts = by_parts;
 }
 
 void Device::name_globals(Operation& op) {
     if (!any_globals_.load(std::memory_order_relaxed) || !edges_.any()) return;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> globals;
-    {
-        std::lock_guard lock(buffers_mutex_);
-        globals = globals_;
+    for (std::size_t i = 0;; ++i) {
+        std::pair<std::uint64_t, std::uint64_t> global;
+        {
+            std::lock_guard lock(buffers_mutex_);
+            if (i >= globals_.size()) return;
+            global = globals_[i];
+        }
+        name_table(op, global.first, global.second);
     }
-    for (const auto& [base, bytes] : globals) name_table(op, base, bytes);
 }
 
 void Device::name_everything_unmappable(Operation& op) {

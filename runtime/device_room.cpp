@@ -54,13 +54,16 @@ bool Device::give_room(std::uint64_t bytes) {
     const std::uint64_t goal = before > bytes ? before - bytes : 0;
     device_pool_.set_limit(goal);
     const std::uint64_t deadline = now_ns() + kRoomWaitNs;
+    const std::uint64_t ticket = worker_->new_ticket();
     while (device_pool_.trim(goal), device_pool_.existing_bytes() > goal) {
         if (reclaim_cached()) continue;
-        if (worker_->lost() || worker_->gave_up() || now_ns() > deadline) break;
+        if (worker_->lost() || worker_->gave_up() || worker_->refused_memory(ticket) ||
+            now_ns() > deadline)
+            break;
         const std::uint32_t seen = worker_->progress();
         const std::uint64_t missing =
             std::min(device_pool_.existing_bytes() - goal, kChunkBytes.back());
-        worker_->want_memory(0, static_cast<std::uint32_t>(missing / kChunkBytes[0]));
+        worker_->want_memory(ticket, 0, static_cast<std::uint32_t>(missing / kChunkBytes[0]));
         worker_->wait_progress(seen, 10'000);
     }
     if (device_pool_.existing_bytes() < before) return true;

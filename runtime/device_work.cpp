@@ -32,6 +32,8 @@ void Operation::clear() noexcept {
     blocks.clear();
     changes.clear();
     spans.clear();
+    buffers_seen = 0;
+    targets.clear();
     operands_named.clear();
     tables.clear();
     foreign.clear();
@@ -128,7 +130,7 @@ bool Device::wait_for_blocks(Operation& op, std::uint64_t serial) {
         Block& block = blocks_.block(index);
         block.refused.store(false);
         block.wanted.fetch_add(1);
-        block.last_touch.store(ops_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        block.last_touch.store(stillness_.number(), std::memory_order_relaxed);
     }
     // What is only held must come to rest where it is.
     if (op.rest) worker_->begin_calm();
@@ -217,12 +219,21 @@ void Device::wait_for_arrivals(const Operation& op) {
         }
 }
 
-void Device::publish(Operation& op, Use use) {
-    const std::uint64_t now = ops_.load(std::memory_order_relaxed);
+void Device::note_touched(const Operation& op) noexcept {
+    const std::uint64_t now = stillness_.number();
     for (std::size_t i = 0; i < op.blocks.size(); ++i) {
         Block& block = blocks_.block(op.blocks[i]);
         if (i < op.brought()) block.last_touch.store(now, std::memory_order_relaxed);
-        if (op.writes && block.fresh.load(std::memory_order_relaxed)) block.fresh.store(false);
+        // Whoever moves the block has seen the pin go before it looks.
+        if (op.writes && block.fresh.load(std::memory_order_relaxed))
+            block.fresh.store(false, std::memory_order_relaxed);
+    }
+}
+
+void Device::publish(Operation& op, Use use) {
+    note_touched(op);
+    for (const BlockIndex index : op.blocks) {
+        Block& block = blocks_.block(index);
         if (use) block.publish(use);
         block.cell.unpin();
     }
@@ -235,13 +246,24 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
         keep_for_good(op, StayReason::Capture);
         return real();
     }
-    ops_.fetch_add(1, std::memory_order_relaxed);
+    // On a per-thread stream only its own thread can record events, and it may never come back: no
+    // block waits for that without need.
+    const bool own_thread_only = stream == CU_STREAM_PER_THREAD;
+    if (own_thread_only)
+        stillness_.pass();
+    else if (stillness_.enter())
+        return run_still(op, index, real);
+    return run_pinned(op, context, index, stream, real);
+}
+
+CUresult Device::run_pinned(Operation& op, CUcontext context, StreamIndex index, CUstream stream,
+                            RealCall real) {
     if (names_parts(op)) look_at_parts(op);
     const bool look = tracking() && (!op.blocks.empty() || op.kind == OpKind::Launch);
     Step step;
     bool wanted_event = false;
     if (look) step = learn(op, &wanted_event);
-    const bool trusted = op.explained && (!op.function || op.function->trusted());
+    const bool trusted = op.trusted();
     const bool gated = !trusted && look;
     bool entered = false;
     for (;;) {
@@ -291,9 +313,8 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
         gate_.note(use);
         gate_.leave();
     }
-    if (op.function && result == CUDA_SUCCESS)
-        op.function->launches.fetch_add(1, std::memory_order_relaxed);
-    if (!trusted) last_unexplained_op_.store(ops_.load());
+    if (op.function && result == CUDA_SUCCESS) op.function->note_launch();
+    if (!trusted) last_unexplained_op_.store(stillness_.number());
     if (index == kNoStream && !op.blocks.empty())
         LIBSWAP_CU_IGNORE(driver_.cuCtxSynchronize());  // nobody could wait for it later
     publish(op, use);

@@ -29,6 +29,8 @@ Operation& fresh_operation(std::size_t slot) {
         operation->spans.reserve(256);
         operation->operands_named.reserve(Trials::kMaxWatches);
         operation->tables.reserve(64);
+        operation->targets.reserve(1024);
+        operation->foreign.reserve(64);
         operation->operands.reserve(1024);
         operation->commands.reserve(256);
     }

@@ -132,23 +132,28 @@ CUresult Engine::launch(const LaunchRequest& request, RealCall real) noexcept {
         CUcontext context = nullptr;
         Device* device = impl_->current(&context, false);
         if (!device || is_captured(device, request.stream)) return real();
+        Counters::add(device->counters().launches);
+        CUresult result = CUDA_SUCCESS;
+        const bool simple =
+            !impl_->many_devices.load(std::memory_order_relaxed) && !impl_->tensor_maps.any();
+        if (simple && device->launch_still(request, context, real, &result) &&
+            result != CUDA_ERROR_OUT_OF_MEMORY)
+            return result;
         // The driver may need memory of its own, for the stacks of a kernel that is larger than all
         // before. What we give comes from blocks that this launch does not name, so not while it
         // holds pins.
-        CUresult result = CUDA_SUCCESS;
         std::uint64_t free_before = 0;
         for (int tries = 0; tries < kRoomTries; ++tries) {
             OperationParts parts;
             impl_->name_parameters(*device, parts, request);
             Operation& op = parts.of(*device);
-            op.signature = launch_signature(op, request);
+            if (device->tracking()) op.signature = launch_signature(op, request);
             bool refused = false;
             const auto call = [&] {
                 const CUresult code = real();
                 refused = code == CUDA_ERROR_OUT_OF_MEMORY;
                 return code;
             };
-            Counters::add(device->counters().launches);
             result = parts.run(device, context, request.stream, call);
             if (!refused || !device->give_room(kLaunchRoomBytes << tries)) break;
             free_before = impl_->driver_free();

@@ -44,10 +44,17 @@ struct FunctionInfo {
     std::atomic<std::uint64_t> changed{0};
 
     static constexpr std::uint32_t kTrialLaunches = 2;
+    static constexpr std::uint32_t kLaunchesCounted = 1024;
     /// Its launches count as explained.
     bool trusted() const noexcept {
         return layout_known && launches.load(std::memory_order_relaxed) >= kTrialLaunches &&
                !hidden_access.load(std::memory_order_relaxed);
+    }
+
+    /// It was launched once more. Counted as far as anybody asks.
+    void note_launch() noexcept {
+        if (launches.load(std::memory_order_relaxed) < kLaunchesCounted)
+            launches.fetch_add(1, std::memory_order_relaxed);
     }
 
     /// A launch was seen to change what this word points at, or not to.

@@ -29,6 +29,7 @@ SwapEngine::SwapEngine(const Parts& parts) noexcept
 }
 
 Status SwapEngine::open() noexcept {
+    if (is_open()) return {};
     for (CUstream* stream : {&out_, &in_, &check_out_, &check_in_}) {
         const Status status = LIBSWAP_CU(driver_.cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
         if (status) continue;
@@ -293,6 +294,12 @@ void SwapEngine::note_failure() noexcept {
     if (++failed_moves_ < kMaxFailedMoves || gave_up_.exchange(true)) return;
     LIBSWAP_LOG(Warning, "the driver refused {} moves in a row; nothing moves from now on",
                 kMaxFailedMoves);
+}
+
+void SwapEngine::stop_moving(const Error& why) noexcept {
+    if (gave_up_.exchange(true)) return;
+    LIBSWAP_LOG(Warning, "{} failed ({}); nothing moves from now on", why.what,
+                error_name(why.code));
 }
 
 void SwapEngine::lose(const char* what) noexcept {

@@ -69,7 +69,8 @@ class SwapEngine {
 
     explicit SwapEngine(const Parts& parts) noexcept;
 
-    /// Makes our streams. The context must be current, here and in all that follows.
+    /// Makes our streams, unless there are some. The context must be current, here and in all that
+    /// follows.
     Status open() noexcept;
     /// Nothing may be under way. `context_gone`: our streams and events went with it.
     void close(bool context_gone) noexcept;
@@ -93,6 +94,9 @@ class SwapEngine {
     /// Nothing moves from now on; `what` is said once. @thread the worker
     void lose(const char* what) noexcept;
     bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+    /// Nothing moves from now on, since the driver refused something; all blocks stay where they
+    /// are. @thread the worker
+    void stop_moving(const Error& why) noexcept;
     /// The driver refuses to move anything; all blocks stay in their certain places. @thread any
     bool gave_up() const noexcept { return gave_up_.load(std::memory_order_relaxed); }
     /// Whether the device still answers, for who has waited for long.

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <csignal>
 
-#include "runtime/capture_scope.hpp"
 #include "runtime/log.hpp"
 
 namespace libswap {
@@ -18,8 +17,11 @@ namespace {
 
 constexpr std::uint32_t kMaxFetchFailures = 8;
 constexpr int kContextTries = 3;
+constexpr int kOpenTries = 3;
 /// Evictions and fetches under way at once: enough to keep both directions of the link busy.
 constexpr std::size_t kMaxUnderWay = 64;
+/// Rounds in which enough memory lay ready and nobody could have it, until they are told so.
+constexpr std::uint32_t kMostUnservedRounds = 8;
 /// Rounds without any change until the device is asked whether it still lives.
 constexpr std::uint32_t kLookEvery = 256;
 /// Blocks of buffers that are used in parts: evictions that are checked by a second digest.
@@ -37,19 +39,16 @@ Worker::Worker(const Driver& driver, SwapEngine::Parts parts, Host host)
     demands_.reserve(1024);
 }
 
-Status Worker::start(CUcontext context) {
-    // Loading the digest kernel would end a capture that is open somewhere.
-    const CaptureScope relaxed(driver_, true);
-    if (Status opened = swap_.open(); !opened) return opened;
+void Worker::start(CUcontext context) noexcept {
     context_ = context;
     stopping_ = false;
     running_ = true;
-    return {};
 }
 
 void Worker::start_thread() noexcept {
     std::lock_guard lock(thread_mutex_);
     if (has_thread_ || !running_) return;
+    host_.thread_starts();
     // The program's signals are not ours to handle.
     sigset_t all;
     sigset_t before;
@@ -96,13 +95,15 @@ void Worker::want(BlockIndex block, std::uint64_t serial) noexcept {
     inbox_signal_.notify_one();
 }
 
-void Worker::want_memory(ChunkClass size_class, std::uint32_t count) noexcept {
+void Worker::want_memory(std::uint64_t ticket, ChunkClass size_class,
+                         std::uint32_t count) noexcept {
     ensure_thread();
     {
         std::lock_guard lock(inbox_mutex_);
         Request& request = inbox_.emplace_back();
         request.kind = Request::Kind::Memory;
         request.run = {size_class, count};
+        request.serial = ticket;
     }
     inbox_signal_.notify_one();
 }
@@ -152,12 +153,21 @@ bool Worker::enter_context() noexcept {
     return false;
 }
 
+void Worker::open_engine() noexcept {
+    Status opened;
+    for (int tries = 0; tries < kOpenTries; ++tries)
+        if (opened = swap_.open(); opened) return;
+    swap_.stop_moving(opened.error());
+}
+
 void Worker::run() {
     prctl(PR_SET_NAME, "libswap", 0, 0, 0);
     if (!enter_context()) swap_.lose("the context cannot be entered");
     // Our calls must not end a capture that another thread has open.
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     LIBSWAP_CU_IGNORE(driver_.cuThreadExchangeStreamCaptureMode(&mode));
+    while (!stopping_ && !parking_ && !host_.may_begin()) std::this_thread::sleep_for(kShortSleep);
+    if (!stopping_ && !parking_) open_engine();
     while (!stopping_ || swap_.jobs() != 0) {
         if (parking_) {
             parked_ = true;
@@ -181,7 +191,7 @@ void Worker::run() {
             // Nobody may wait for what will not come.
             for (Demand& demand : demands_) refuse(demand);
             demands_.clear();
-            memory_wanted_.clear();
+            refuse_memory();
             commands_.clear();
             due_fetches_.clear();
             swap_.abandon_all();
@@ -208,7 +218,10 @@ void Worker::drain_inbox() {
                 break;
             }
             case Request::Kind::Memory:
-                memory_wanted_.push_back(request.run);
+                std::erase_if(memory_wanted_, [&](const MemoryDemand& demand) {
+                    return demand.ticket == request.serial;
+                });
+                memory_wanted_.push_back({request.run, request.serial});
                 break;
             case Request::Kind::Command:
                 add_command(request.command);
@@ -231,6 +244,13 @@ void Worker::refuse(Demand& demand) {
     Block& block = parts_.blocks->block(demand.block);
     block.refused.store(true);
     note_progress();
+}
+
+void Worker::refuse_memory() noexcept {
+    for (const MemoryDemand& demand : memory_wanted_)
+        if (demand.ticket > refused_ticket_.load(std::memory_order_relaxed))
+            refused_ticket_.store(demand.ticket, std::memory_order_release);
+    memory_wanted_.clear();
 }
 
 bool Worker::serve_demands() {
@@ -263,7 +283,8 @@ bool Worker::serve_demands() {
                 return false;
         }
     });
-    std::erase_if(memory_wanted_, [&](const ChunkRun& run) {
+    std::erase_if(memory_wanted_, [&](const MemoryDemand& demand) {
+        const ChunkRun& run = demand.run;
         if (parts_.device_pool->free_count(run.size_class) >= run.count) {
             changed = true;
             return true;
@@ -393,12 +414,28 @@ bool Worker::may_leave(const Block& block) const noexcept {
            !block.busy.load() && !block.for_good.load() && block.wanted.load() == 0;
 }
 
+/// Nothing may leave now, but an operation that is being issued will be done with something.
+bool Worker::may_leave_later() const noexcept {
+    const BlockIndex end = parts_.blocks->end();
+    for (BlockIndex i = 0; i < end; ++i) {
+        const Block& block = parts_.blocks->block(i);
+        if (block.cell.load().state() == Residency::Resident && !block.for_good.load()) return true;
+    }
+    return false;
+}
+
 bool Worker::make_room() {
-    if (needed_bytes_ == 0) return false;
+    if (needed_bytes_ == 0) {
+        unserved_rounds_ = 0;
+        return false;
+    }
     bool changed = false;
+    bool enough = false;
+    bool in_use = false;
     bool stuck = swap_.gave_up();
-    while (!stuck && swap_.jobs() < kMaxUnderWay &&
-           parts_.device_pool->available_bytes() + swap_.leaving_bytes() < needed_bytes_) {
+    while (!stuck && swap_.jobs() < kMaxUnderWay) {
+        enough = parts_.device_pool->available_bytes() + swap_.leaving_bytes() >= needed_bytes_;
+        if (enough) break;
         if (host_.reclaim_cached()) {
             changed = true;
             continue;
@@ -407,6 +444,7 @@ bool Worker::make_room() {
         if (!victim) victim = coldest();
         if (!victim) {
             stuck = true;
+            in_use = may_leave_later();
             break;
         }
         const auto start = evict(*victim, 0);
@@ -418,6 +456,11 @@ bool Worker::make_room() {
         stuck = start == SwapEngine::Start::NoHostMemory;
         break;
     }
+    // There is enough, all of it lies ready, and serves nobody: chunks of other sizes, of which the
+    // driver makes no others.
+    const bool idle = swap_.jobs() == 0 && !changed;
+    unserved_rounds_ = enough && idle ? unserved_rounds_ + 1 : 0;
+    if (unserved_rounds_ >= kMostUnservedRounds) stuck = true;
     if (!stuck || swap_.jobs() != 0) return changed;
     // Nothing leaves and nothing can: what waits is used where it is. Once something was refused,
     // what is there may be enough for the rest.
@@ -426,8 +469,8 @@ bool Worker::make_room() {
         refuse(*last);
         demands_.pop_back();
         changed = true;
-    } else {
-        memory_wanted_.clear();
+    } else if (!in_use) {
+        refuse_memory();
         changed = true;
     }
     return changed;

@@ -23,8 +23,13 @@ namespace libswap {
 
 class Worker {
   public:
-    /// What the worker asks of the device around it. All called on the worker's thread.
+    /// What the worker asks of the device around it. All called on the worker's thread, but where
+    /// it says otherwise.
     struct Host {
+        /// On whatever thread starts the worker's: something may move from now on.
+        std::function<void()> thread_starts;
+        /// False while operations are being issued that began before that. Nothing is begun then.
+        std::function<bool()> may_begin;
         /// Operation `serial` and all before it have completed. May query events.
         std::function<bool(std::uint64_t serial)> op_complete;
         /// Frees the memory of a freed range that still has its mapping. False if there is none.
@@ -44,9 +49,10 @@ class Worker {
 
     Worker(const Driver& driver, SwapEngine::Parts parts, Host host);
 
-    /// Makes the streams of a context, which is current. The thread starts when it is first needed:
-    /// a program that fits has none. @thread any
-    Status start(CUcontext context);
+    /// Blocks move in this context from now on. The thread starts when it is first needed, and
+    /// makes its streams and loads its kernel then: a program that fits has none of them. @thread
+    /// any
+    void start(CUcontext context) noexcept;
     /// There will be something to do. Does nothing once the thread runs. @thread any
     void ensure_thread() noexcept {
         if (!has_thread_.load(std::memory_order_acquire)) start_thread();
@@ -60,8 +66,16 @@ class Worker {
 
     /// An operation waits for this block. @thread any
     void want(BlockIndex block, std::uint64_t serial) noexcept;
-    /// An allocation waits for free chunks of a size. @thread any
-    void want_memory(ChunkClass size_class, std::uint32_t count) noexcept;
+    /// A number for an allocation that waits for memory. @thread any
+    std::uint64_t new_ticket() noexcept { return tickets_.fetch_add(1) + 1; }
+    /// An allocation waits for free chunks of a size; asked again with its ticket, it is one
+    /// request still. @thread any
+    void want_memory(std::uint64_t ticket, ChunkClass size_class, std::uint32_t count) noexcept;
+    /// What was asked for does not come: nothing can leave for it. Said of all tickets up to the
+    /// latest that waited then. @thread any
+    bool refused_memory(std::uint64_t ticket) const noexcept {
+        return refused_ticket_.load(std::memory_order_acquire) >= ticket;
+    }
     /// @thread any
     void give_commands(std::span<const SwapCommand> commands) noexcept;
     /// Something may have changed (a free, an end of a capture). @thread any
@@ -88,17 +102,23 @@ class Worker {
         std::uint64_t serial = 0;
         std::uint32_t failures = 0;
     };
+    struct MemoryDemand {
+        ChunkRun run;
+        std::uint64_t ticket = 0;
+    };
     struct Request {
         enum class Kind : std::uint8_t { Block, Memory, Command } kind = Kind::Block;
         BlockIndex block = kNoBlock;
         ChunkRun run;
-        std::uint64_t serial = 0;
+        std::uint64_t serial =
+            0;  ///< of the operation that waits for a block; the ticket for memory
         SwapCommand command;
     };
 
     void start_thread() noexcept;
     void run();
     bool enter_context() noexcept;
+    void open_engine() noexcept;
     void drain_inbox();
     bool serve_demands();
     bool serve_commands();
@@ -108,6 +128,7 @@ class Worker {
     Block* coldest();
     Block* planned_victim();
     bool may_leave(const Block& block) const noexcept;
+    bool may_leave_later() const noexcept;
     SwapEngine::Start evict(Block& block, std::uint64_t after_serial);
     SwapEngine::Start fetch(Block& block, std::uint64_t after_serial);
     void add_command(const SwapCommand& command);
@@ -115,6 +136,7 @@ class Worker {
     bool pending() const noexcept;
     void idle(bool changed);
     void refuse(Demand& demand);
+    void refuse_memory() noexcept;
 
     const Driver& driver_;
     SwapEngine::Parts parts_;
@@ -137,7 +159,10 @@ class Worker {
 
     std::vector<Request> batch_;
     std::vector<Demand> demands_;
-    std::vector<ChunkRun> memory_wanted_;
+    std::vector<MemoryDemand> memory_wanted_;
+    std::atomic<std::uint64_t> tickets_{0};
+    std::atomic<std::uint64_t> refused_ticket_{0};
+    std::uint32_t unserved_rounds_ = 0;  ///< in a row, with memory enough that serves nobody
     std::deque<SwapCommand> commands_;
     std::deque<SwapCommand> due_fetches_;
     std::uint64_t needed_bytes_ = 0;

@@ -19,6 +19,9 @@
  * -DHAND_OVER has rules 9 and 10 instead of the careful way (-DBOTH_WAYS: beside it), for explained blocks: the copies run on the device by themselves, a handle has a new
  * owner while its last one's copy out is under way, and a fetched block is mapped before its copy in is done.
  *
+ * -DSTILL begins before anything can move: launches pin nothing and note no place in a block, they only count
+ * themselves while they are being issued.
+ *
  * -DBREAK_n switches rule n of the protocol off. Each of these must be found by the search: that is how we
  * know that the model can see what the rule is there for.
  */
@@ -100,6 +103,10 @@ bool stays[NB];           /* the guard caught a write that nobody had announced:
 bool guard_open;          /* rule 8: unexplained launches wait */
 bool poisoned;            /* section 9: data could be lost, said so, no new swapping */
 byte threads_done;
+#ifdef STILL
+bool may_move;            /* somebody needs the worker: from now on launches pin */
+byte unpinned;            /* launches without pins between their look at that and their place */
+#endif
 
 #ifdef TREACHEROUS
 #define known_treacherous true
@@ -246,6 +253,73 @@ inline launch(b, s) {
     }
 }
 
+#ifdef STILL
+/* While nothing can move: counted first, then the look whether that is so. */
+inline enter_stillness() {
+#ifdef BREAK_LOOK
+    is_still = !may_move;
+    atomic { unpinned++ };
+#else
+    atomic { unpinned++ };
+    is_still = !may_move;
+#endif
+    if
+    :: is_still -> skip
+    :: else -> atomic { unpinned-- }
+    fi
+}
+
+/* The place goes into no block. `unexplained`: into the list of such launches. */
+inline launch_unpinned(b, s, unexplained) {
+    atomic {
+        queue[s].op[submitted[s]].block = b;
+        queue[s].op[submitted[s]].unnamed = unexplained;
+        submitted[s]++
+    };
+    atomic {
+        place[s]++;
+        if
+        :: unexplained && place[s] > unexplained_last[s] -> unexplained_last[s] = place[s]
+        :: else
+        fi
+    };
+    atomic { unpinned-- }
+}
+
+/* The worker begins: once none of those is left, each block may have been used at every place so far. */
+inline end_stillness() {
+    may_move;
+#ifndef BREAK_COUNT
+    unpinned == 0;
+#endif
+#ifndef BREAK_FLOOR
+    b = 0;
+    do
+    :: b == NB -> break
+    :: else ->
+        s = 0;
+        do
+        :: s == NS -> break
+        :: else ->
+            upto = place[s];
+            atomic {
+                if
+                :: upto > last[b].on[s] -> last[b].on[s] = upto
+                :: else
+                fi
+            };
+            s++
+        od;
+        b++
+    od;
+    b = 0; s = 0; upto = 0
+#endif
+}
+
+/* Whatever needs the worker: at any time. */
+proctype Beginner() { may_move = true }
+#endif
+
 /* A launch that we could not explain: it names nothing, and may touch a block that is not explained. */
 inline launch_unexplained(b, s) {
     atomic {
@@ -285,6 +359,9 @@ proctype HostThread(byte me) {
     byte n = 0;
     byte p, upto, covers, b, s;
     bool pinned, may_use_host;
+#ifdef STILL
+    bool is_still;
+#endif
     do
     :: n == OPS -> break
     :: n < OPS && !poisoned ->
@@ -300,12 +377,25 @@ proctype HostThread(byte me) {
         :: s = 1 - me
 #endif
         fi;
+#ifdef STILL
+        enter_stillness();
+#endif
         if
+#ifdef STILL
+        :: is_still -> launch_unpinned(b, s, false)
+#ifdef UNEXPLAINED
+        :: is_still -> launch_unpinned(0, s, true)
+#endif
+        :: !is_still -> launch(b, s)
+#else
         :: launch(b, s)
+#endif
 #ifdef ZERO_COPY
         :: may_use_host = true; launch(b, s)
 #endif
-#ifdef UNEXPLAINED
+#if defined(UNEXPLAINED) && defined(STILL)
+        :: !is_still -> launch_unexplained(0, s)
+#elif defined(UNEXPLAINED)
         :: launch_unexplained(0, s)
 #endif
 #ifdef TREACHEROUS
@@ -612,6 +702,10 @@ proctype Worker() {
     content digest, snapshot;
     byte spontaneous = 0;
     bool go;
+#ifdef STILL
+    byte b, s;
+    end_stillness();
+#endif
 end:
     do
     :: poisoned -> break
@@ -682,6 +776,9 @@ init {
         run Stream(0);
         run Stream(1);
         run Worker();
+#ifdef STILL
+        run Beginner();
+#endif
 #ifdef HAND_OVER
         run Copies(0);
         run Copies(1);

@@ -24,6 +24,8 @@ CASES = {
     "treacherous_launches": (HOLDS, ["-DOPS=1", "-DTREACHEROUS"]),
     "hand_over": (HOLDS, ["-DOPS=2", "-DHAND_OVER", "-DSPONTANEOUS=0"]),
     "hand_over_beside_the_careful_way": (HOLDS, ["-DOPS=1", "-DHAND_OVER", "-DBOTH_WAYS"]),
+    "nothing_moves_yet": (HOLDS, ["-DOPS=1", "-DSTILL", "-DHANDLES=2", "-DSPONTANEOUS=2"]),
+    "nothing_moves_yet_unexplained_launches": (HOLDS, ["-DOPS=1", "-DSTILL", "-DHANDLES=2", "-DSPONTANEOUS=1", "-DUNEXPLAINED"]),
     # One rule less.
     "without_rule_1": (FAILS, ["-DBREAK_1"]),
     "without_rule_2": (FAILS, ["-DBREAK_2"]),
@@ -37,6 +39,9 @@ CASES = {
     "without_rule_10": (FAILS, ["-DBREAK_10", "-DHAND_OVER", "-DSPONTANEOUS=0"]),
     "without_rule_11": (FAILS, ["-DBREAK_11", "-DHAND_OVER", "-DBOTH_WAYS", "-DSPONTANEOUS=0"]),
     "without_rule_13": (FAILS, ["-DBREAK_13"]),
+    "without_the_count_of_unpinned_launches": (FAILS, ["-DOPS=1", "-DBREAK_COUNT", "-DSTILL", "-DHANDLES=2", "-DSPONTANEOUS=2"]),
+    "without_the_count_before_the_look": (FAILS, ["-DOPS=1", "-DBREAK_LOOK", "-DSTILL", "-DHANDLES=2", "-DSPONTANEOUS=2"]),
+    "without_the_places_of_unpinned_launches": (FAILS, ["-DOPS=1", "-DBREAK_FLOOR", "-DSTILL", "-DHANDLES=2", "-DSPONTANEOUS=2"]),
 }
 
 

@@ -27,6 +27,12 @@ class DeviceOpen : public ::testing::Test {
 
 TEST_F(DeviceOpen, TakesADeviceThatHasAllThatIsNeeded) { EXPECT_TRUE(opens()); }
 
+TEST_F(DeviceOpen, MakesNoStreamAndLoadsNothingWhileEverythingFits) {
+    ASSERT_TRUE(opens());
+    for (const char* call : {"cuModuleLoadData", "cuStreamCreate", "cuMemAlloc", "cuMemHostAlloc"})
+        EXPECT_EQ(fake_.calls(call), 0u) << call;
+}
+
 // 66: there swapping gains nothing.
 TEST_F(DeviceOpen, LeavesDevicesThatShareTheHostsMemoryAlone) {
     fake_.attributes[CU_DEVICE_ATTRIBUTE_INTEGRATED] = 1;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <thread>
 
 #include "runtime/host_memory.hpp"
 #include "tests/runtime/fake_driver.hpp"
@@ -87,6 +88,65 @@ TEST_F(DeviceTest, StartsNoThreadWhileEverythingFits) {
     EXPECT_EQ(threads(), before);
     for (int i = 0; i < 12; ++i) write(alloc(4 * kMiB), 4 * kMiB, 1);
     EXPECT_GT(threads(), before);
+}
+
+TEST_F(DeviceTest, TheFirstEvictionWaitsForOperationsFromBeforeAnythingMoved) {
+    open(16);
+    const CUstream slow = fake_.make_stream();
+    const std::uint64_t early = alloc(4 * kMiB);
+    fake_.hold(slow, true);
+    ASSERT_EQ(launch(
+                  {early}, [=] { std::memset(reinterpret_cast<void*>(early), 7, 4 * kMiB); }, slow),
+              CUDA_SUCCESS);
+    EXPECT_EQ(fake_.calls("cuModuleLoadData"), 0u);
+    std::vector<std::uint64_t> others;
+    for (int i = 0; i < 3; ++i) others.push_back(alloc(4 * kMiB));
+    const std::uint64_t one_too_many = alloc(4 * kMiB);
+    std::uint64_t moved = 0;
+    std::thread release([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        moved = device_->counters().evictions.load();
+        fake_.hold(slow, false);
+    });
+    // Needs room, and everything may be what the slow stream uses.
+    EXPECT_EQ(write(one_too_many, 4 * kMiB, 1), CUDA_SUCCESS);
+    release.join();
+    EXPECT_EQ(moved, 0u);
+    EXPECT_GT(device_->counters().evictions.load(), 0u);
+    bool good = true;
+    bool* result = &good;
+    EXPECT_EQ(launch({early},
+                     [=] {
+                         for (std::uint64_t i = 0; i < 4 * kMiB; ++i)
+                             *result &= reinterpret_cast<const unsigned char*>(early)[i] == 7;
+                     }),
+              CUDA_SUCCESS);
+    fake_.pump();
+    EXPECT_TRUE(good);
+}
+
+TEST_F(DeviceTest, SaysSoonThatTheDriverGivesNoMoreMemory) {
+    open(32);
+    fake_.fail("cuMemCreate", 1, CUDA_ERROR_OUT_OF_MEMORY, true);
+    const auto begun = std::chrono::steady_clock::now();
+    CUdeviceptr ptr = 0;
+    for (int i = 0; i < 4; ++i)
+        EXPECT_EQ(device_->mem_alloc(&ptr, 1000, fake_.context()), CUDA_ERROR_NOT_READY);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));
+}
+
+TEST_F(DeviceTest, SaysSoonThatWhatLiesReadyIsOfAnotherSize) {
+    fake_.device_bytes = 4096 * kMiB;
+    open(2048);
+    std::vector<std::uint64_t> buffers;
+    for (int i = 0; i < 2; ++i) buffers.push_back(alloc(16 * kMiB));
+    for (const std::uint64_t buffer : buffers) EXPECT_EQ(device_->mem_free(buffer), CUDA_SUCCESS);
+    fake_.fail("cuMemCreate", 1, CUDA_ERROR_OUT_OF_MEMORY, true);
+    const auto begun = std::chrono::steady_clock::now();
+    CUdeviceptr ptr = 0;
+    for (int i = 0; i < 4; ++i)
+        EXPECT_EQ(device_->mem_alloc(&ptr, 1000, fake_.context()), CUDA_ERROR_NOT_READY);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));
 }
 
 TEST_F(DeviceTest, KeepsContentsOfTwiceTheBudget) {
