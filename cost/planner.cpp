@@ -34,11 +34,14 @@ struct Attempt {
     bool small_parts = false;
     bool strict = false;  ///< as FluidOptions::strict; short iterations always
 };
-constexpr std::array<Attempt, 3> kAttempts{{{48, 1.0}, {32, 0.75}, {48, 0.5}}};
+constexpr std::array<Attempt, 3> kAttempts{
+    {{.slots = 48, .caution = 1.0},
+     {.slots = 32, .caution = 0.75},
+     {.slots = 48, .caution = 0.5, .headroom = 0.01, .strict = true}}};
 /// While there is effort left.
 constexpr std::array<Attempt, 2> kFurtherAttempts{
-    {{.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true},
-     {.slots = 48, .caution = 1.0, .headroom = 0.02}}};
+    {{.slots = 48, .caution = 0.75, .headroom = 0.02},
+     {.slots = 48, .caution = 0.25, .headroom = 0.02, .strict = true}}};
 /// For short iterations, where single tensors count. In this order, while there is effort left.
 constexpr std::array<Attempt, 16> kMoreAttempts{{
     {.slots = 32, .caution = 1.0, .headroom = 0.04},
@@ -60,7 +63,7 @@ constexpr std::array<Attempt, 16> kMoreAttempts{{
 }};
 constexpr std::size_t kShortIteration = 400;
 constexpr std::size_t kShortOfWholeTensors = 1000;  ///< the engine's: rounding costs more there
-constexpr double kAsGood = 1.0005;
+constexpr double kAsGood = 1.003;                   // what being sure of a slower link may cost
 constexpr double kClearlySlower = 1.002;
 constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
 
@@ -93,10 +96,7 @@ class Planner {
     /// Where the link is not what limits, many plans are as good. One made for a slower link still
     /// is when the link turns out slower, or operations shorter, than expected.
     void hedge() {
-        if (best_->plan.actions.empty() ||
-            best_->predicted.iteration_us > kLinkBound * axis_.back()) {
-            return;
-        }
+        if (best_->plan.actions.empty() || link_bound()) return;
         for (const double speed : {0.8, 0.9}) {
             if (spent_ms_ + effort_ms(kAttempts[0]) > limit_ms() || late()) return;
             Machine slow = machine_;
@@ -157,7 +157,7 @@ class Planner {
             if (best_ && !affordable(attempt)) continue;
             if (try_attempt(table, table, attempt)) return true;
         }
-        if (!is_short()) {
+        if (!is_short() && link_bound()) {
             for (const Attempt& attempt : kFurtherAttempts) {
                 if (affordable(attempt) && try_attempt(table, table, attempt)) return true;
             }
@@ -165,8 +165,7 @@ class Planner {
         headroom_bytes_ = 0;
         if (!best_) {
             try_selection(table, {}, false);
-        } else if (best_->predicted.iteration_us > kLinkBound * axis_.back() &&
-                   spent_ms_ + schedule_ms() <= limit_ms() && !late()) {
+        } else if (link_bound() && spent_ms_ + schedule_ms() <= limit_ms() && !late()) {
             spent_ms_ += schedule_ms();
             try_selection(table, best_fluid_, true);
         }
@@ -195,6 +194,10 @@ class Planner {
 
     bool late() const { return best_ && std::chrono::steady_clock::now() >= request_.deadline; }
 
+    bool link_bound() const {
+        return best_ && best_->predicted.iteration_us > kLinkBound * axis_.back();
+    }
+
     bool is_short() const {
         return workload_.op_count() <=
                (request_.whole_tensors ? kShortOfWholeTensors : kShortIteration);
@@ -202,6 +205,7 @@ class Planner {
 
     /// `as_seen`: the gaps as the fluid sees them. True once a plan is good enough.
     bool try_attempt(const GapTable& table, const GapTable& as_seen, const Attempt& attempt) {
+        spent_ms_ += effort_ms(attempt);
         headroom_bytes_ = static_cast<std::uint64_t>(attempt.headroom *
                                                      static_cast<double>(request_.budget_bytes));
         const std::uint64_t chunk = attempt.small_parts ? kSmallChunkBytes : chunk_bytes_;
