@@ -29,8 +29,9 @@ struct PlanRequest {
     bool copies_in_advance = true;
     /// Tensors smaller than this stay on the device while budget allows.
     std::uint64_t min_tensor_bytes = 0;
-    /// About how long it may go on looking for better plans, in processor time of one core; the
-    /// first few attempts are made anyway. The same request gets the same plan.
+    /// About how long it may go on looking for better plans, in processor time of one core, more in
+    /// proportion above 5,000 operations; a first plan is made anyway. The same request gets the
+    /// same plan.
     double effort_ms = 100;
     /// No attempt begins later than this, once there is a plan. With it, the plan depends on how
     /// fast the machine is.
