@@ -20,7 +20,6 @@ namespace {
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 // What a thread is taken to handle where nothing says how much a launch does.
 constexpr std::uint64_t kReadPerThread = 64;
-constexpr std::uint64_t kWrittenPerThread = 16;
 
 using Parameters = std::vector<std::span<const std::byte>>;
 
@@ -102,8 +101,10 @@ OpaqueWork opaque_work(const Function& function, const exec::LaunchGeometry& geo
     for (std::size_t i = 0; i < found.size(); ++i) {
         OpaqueOperand operand{found[i].va, 0, 0};
         if (rule.written[i]) {
-            const std::uint64_t most = rule.elements != 0 ? rule.elements * bytes_of(rule.type)
-                                                          : threads * kWrittenPerThread;
+            // Where nothing tells, an element per thread: what is too much would hit its
+            // neighbours.
+            const std::uint64_t elements = rule.elements != 0 ? rule.elements : threads;
+            const std::uint64_t most = elements * bytes_of(rule.type);
             operand.write_bytes = std::min(found[i].room, most);
         }
         if (!rule.written[i] || rule.reads_written)

@@ -291,10 +291,28 @@ ElementwiseOp find_binary(std::string_view text) {
     return {};
 }
 
+/// converting_copy_kernel_cuda<from, to>.
+ElementwiseOp find_conversion(std::string_view text) {
+    constexpr std::string_view kName = "converting_copy_kernel_cuda<";
+    const std::size_t at = text.find(kName);
+    if (at == std::string_view::npos) return {};
+    const auto types = split_list(inside_bracket(text, at + kName.size() - 1));
+    if (types.size() != 2) return {};
+    ElementwiseOp op;
+    op.inputs = 1;
+    op.types[0] = scalar_type(types[1]);
+    op.types[1] = scalar_type(types[0]);
+    const bool known = op.types[0] != ScalarType::Unknown && op.types[1] != ScalarType::Unknown;
+    if (known) op.apply = copy;
+    return op;
+}
+
 }  // namespace
 
 ElementwiseOp find_elementwise_op(std::string_view text) {
     ElementwiseOp op = find_binary(text);
+    if (op.apply != nullptr) return op;
+    op = find_conversion(text);
     if (op.apply != nullptr) return op;
     for (const Row& row : kRows) {
         if (text.find(row.name) == std::string_view::npos ||

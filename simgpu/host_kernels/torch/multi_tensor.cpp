@@ -231,6 +231,48 @@ NamedKernel find_foreach(const KernelName& name) {
     return {};
 }
 
+/// _amp_foreach_non_finite_check_and_unscale_: (lists, functor, lambda), which has captured the
+/// addresses of found_inf and of the inverse scale.
+bool run_unscale(const NamedLaunch& launch) {
+    const ListLayout layout = layout_for(launch, 1, Lists::Plain);
+    if (layout.lists == 0 || launch.parameter(2).size() != 16) return false;
+    const auto* inverse = launch.read<float>(launch.get<std::uint64_t>(2, 8), 1);
+    if (inverse == nullptr) return true;
+    bool finite = true;
+    for (std::uint64_t block = 0; block < launch.grid()[0]; ++block) {
+        const Chunk chunk = chunk_of(launch, layout, block);
+        auto* values = launch.write<float>(chunk.addresses[0], chunk.count);
+        if (values == nullptr) return true;
+        for (std::uint64_t n = 0; n < chunk.count; ++n) {
+            finite = finite && std::isfinite(values[n]);
+            values[n] *= *inverse;
+        }
+        launch.cost(static_cast<double>(chunk.count), 8.0 * static_cast<double>(chunk.count));
+    }
+    if (finite) return true;
+    auto* found = launch.write<float>(launch.get<std::uint64_t>(2, 0), 1);
+    if (found != nullptr) *found = 1;
+    return true;
+}
+
+/// amp_update_scale_cuda_kernel: (scale, steps since it grew, found_inf, growth, backoff,
+/// interval).
+bool update_scale(const NamedLaunch& launch) {
+    auto* scale = launch.write<float>(launch.get<std::uint64_t>(0), 1);
+    auto* steps = launch.write<std::int32_t>(launch.get<std::uint64_t>(1), 1);
+    const auto* found = launch.read<float>(launch.get<std::uint64_t>(2), 1);
+    if (scale == nullptr || steps == nullptr || found == nullptr) return true;
+    if (*found != 0) {
+        *scale = static_cast<float>(static_cast<double>(*scale) * launch.get<double>(4));
+        *steps = 0;
+    } else if (++*steps == launch.get<std::int32_t>(5)) {
+        const auto grown = static_cast<float>(static_cast<double>(*scale) * launch.get<double>(3));
+        if (std::isfinite(grown)) *scale = grown;
+        *steps = 0;
+    }
+    return true;
+}
+
 /// The step of Adam and AdamW as fused_adam_impl_ has it.
 struct Adam {
     double lr, beta1, beta2, weight_decay, eps;
@@ -311,12 +353,16 @@ bool run_adam(const NamedLaunch& launch, bool decoupled) {
 }  // namespace
 
 NamedKernel find_multi_tensor(const KernelName& name) {
+    if (name.base == "amp_update_scale_cuda_kernel") return update_scale;
     const auto& arguments = name.template_arguments;
     if (name.base != "multi_tensor_apply_kernel" || arguments.size() < 2) return {};
     if (arguments[1].find("FusedAdamMathFunctor<float, 4") != std::string::npos) {
         const bool decoupled = arguments[1].find("(at::native::ADAM_MODE)1") != std::string::npos;
         return [=](const NamedLaunch& launch) { return run_adam(launch, decoupled); };
     }
+    if (arguments[1].find("UnaryOpFunctor<float, 1, 1, 0>") != std::string::npos &&
+        name.mentions("_amp_foreach_non_finite_check_and_unscale_cuda_"))
+        return run_unscale;
     return find_foreach(name);
 }
 

@@ -29,8 +29,6 @@ Bytes value(const T& x) {
     return bytes;
 }
 
-std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
-
 /// Runs the kernel on host memory. False where its name is not known or its form not built.
 bool run(const char* name, std::vector<Bytes> parameters, std::uint32_t grid = 1,
          std::uint32_t grid_y = 1) {
@@ -160,6 +158,35 @@ TEST(TorchKernels, EmbeddingGradientsAddUp) {
         {value(indices.data()), value(grad.data()), value(weight.data()), value(3),
          value(std::int64_t{2}), value(-1)}));
     EXPECT_EQ(weight, (std::vector<float>{10, 20, 0, 0, 101, 202}));
+}
+
+TEST(TorchKernels, ConversionsRoundToTheOtherType) {
+    const std::vector<float> in{1, 0.1F, -70000};
+    std::vector<std::uint16_t> out(3);
+    ASSERT_TRUE(run(
+        "_ZN2at6native29vectorized_elementwise_kernelILi4EZNS0_27converting_copy_kernel_cudaIfN3c10"
+        "4HalfEEEvRNS_18TensorIteratorBaseEEUlfE_St5arrayIPcLm2EEEEviT0_T1_",
+        {value(3), value('\0'), pointers({out.data(), in.data()})}));
+    EXPECT_EQ(out, (std::vector<std::uint16_t>{0x3c00, 0x2e66, 0xfc00}));
+}
+
+TEST(TorchKernels, TheScaleOfGradientsShrinksAtOnceAndGrowsSlowly) {
+    const char* name = "_ZN2at6native28amp_update_scale_cuda_kernelEPfPiPKfddi";
+    float scale = 8;
+    std::int32_t steps = 0;
+    float found = 1;
+    const auto step = [&] {
+        return run(name,
+                   {value(&scale), value(&steps), value(&found), value(2.0), value(0.5), value(2)});
+    };
+    ASSERT_TRUE(step());
+    EXPECT_EQ(scale, 4);
+    found = 0;
+    ASSERT_TRUE(step());
+    EXPECT_EQ(scale, 4);
+    ASSERT_TRUE(step());
+    EXPECT_EQ(scale, 8);
+    EXPECT_EQ(steps, 0);
 }
 
 TEST(TorchKernels, WhatIsNotKnownIsLeft) {
