@@ -36,26 +36,6 @@ std::optional<Number> parse_number(std::string_view text) {
     return value;
 }
 
-/// Where machine profiles may lie: beside the library as built or installed, and in the source
-/// tree.
-std::vector<std::string> profile_directories() {
-    std::vector<std::string> directories;
-    Dl_info info{};
-    if (dladdr(reinterpret_cast<void*>(&profile_directories), &info) != 0 &&
-        info.dli_fname != nullptr) {
-        auto folder = std::filesystem::path(info.dli_fname).parent_path();
-        directories.push_back(folder / "machines");
-        directories.push_back(folder.parent_path() / "machines");
-        // Installed: PREFIX/lib/simgpu or PREFIX/lib/TRIPLET/simgpu, and PREFIX/share.
-        for (auto above : {folder.parent_path().parent_path(),
-                           folder.parent_path().parent_path().parent_path()}) {
-            directories.push_back(above / "share" / "libswap" / "machines");
-        }
-    }
-    directories.emplace_back(SIMGPU_MACHINES_DIR);
-    return directories;
-}
-
 MachineProfile read_profile() {
     std::string_view wanted = variable("SIMGPU_MACHINE");
     if (wanted.empty()) return default_profile();
@@ -86,6 +66,24 @@ std::uint8_t read_fill() {
 }
 
 }  // namespace
+
+std::vector<std::string> profile_directories() {
+    std::vector<std::string> directories;
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<void*>(&profile_directories), &info) != 0 &&
+        info.dli_fname != nullptr) {
+        auto folder = std::filesystem::path(info.dli_fname).parent_path();
+        directories.push_back(folder / "machines");
+        directories.push_back(folder.parent_path() / "machines");
+        // Installed: PREFIX/lib/simgpu or PREFIX/lib/TRIPLET/simgpu, and PREFIX/share.
+        for (auto above : {folder.parent_path().parent_path(),
+                           folder.parent_path().parent_path().parent_path()}) {
+            directories.push_back(above / "share" / "libswap" / "machines");
+        }
+    }
+    directories.emplace_back(SIMGPU_MACHINES_DIR);
+    return directories;
+}
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
     std::size_t digits = text.find_first_not_of("0123456789");

@@ -16,6 +16,10 @@ namespace simgpu::driver {
 /// `64MiB`, `2G`, `4096`: bytes, suffixes in powers of 1024.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
+/// Where machine profiles may lie: beside the library as built or installed, and in the source
+/// tree.
+std::vector<std::string> profile_directories();
+
 /// SIMGPU_MACHINE, SIMGPU_MEMORY, SIMGPU_FILL, SIMGPU_DELAYS and what else makes a machine. What
 /// does not parse is said in one line, and its default taken.
 MachineConfig machine_config(const Options& options);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "simgpu/driver/cache_timing.hpp"
 #include "simgpu/driver/calls.hpp"
 #include "simgpu/driver/environment.hpp"
 #include "simgpu/driver/log.hpp"
@@ -48,6 +49,7 @@ Process* build() {
     process->options = read_options();
     if (process->options.devices == 0) return nullptr;
     MachineConfig config = machine_config(process->options);
+    set_up_cache_timing(config.profile, process->options.devices);
     std::string delays = std::exchange(config.delays, "");
     process->machine = std::make_unique<Machine>(config);
     std::string error;

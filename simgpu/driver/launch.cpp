@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simgpu/driver/attributes.hpp"
+#include "simgpu/driver/cache_timing.hpp"
 #include "simgpu/driver/context_memory.hpp"
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/capture.hpp"
@@ -81,15 +82,29 @@ const char* describe(exec::RunStatus status) {
     return "";
 }
 
+/// A kernel takes at least as long as its warps wait for loads, all of them side by side. Told as
+/// instructions, which the clock turns into that time.
+void wait_for_loads(const TimedKernelMemory& timed, const exec::LaunchGeometry& geometry,
+                    KernelOutcome& outcome) {
+    const auto& grid = geometry.grid;
+    const auto& block = geometry.block;
+    const double ctas = static_cast<double>(grid[0]) * grid[1] * grid[2];
+    const double warps = ctas * ((block[0] * block[1] * block[2] + 31) / 32);
+    outcome.thread_instructions =
+        std::max(outcome.thread_instructions,
+                 timed.waited_ns() / warps * machine().profile().thread_instructions_per_ns);
+}
+
 KernelOutcome interpret(const KernelCall& call, KernelMemory& memory) {
     exec::RunOptions options;
     options.sm_count = static_cast<std::uint32_t>(machine().profile().sm_count);
     options.cooperative = call.cooperative;
     MemoryAdapter adapter(memory);
     const Function& function = *call.function;
-    exec::RunResult result =
-        exec::run(*function.ptx_module, *function.code, call.geometry, call.parameters, adapter,
-                  function.data->addresses(), options);
+    const auto timed = timed_memory(memory, function.context.gpu.ordinal);
+    exec::Memory& seen = timed != nullptr ? static_cast<exec::Memory&>(*timed) : adapter;
+    exec::RunResult result = exec::run(*function.ptx_module, *function.code, call.geometry,
+                                       call.parameters, seen, function.data->addresses(), options);
     KernelOutcome outcome;
     outcome.status = status_of(result.status);
     outcome.fault_va = result.address;
@@ -97,6 +112,7 @@ KernelOutcome interpret(const KernelCall& call, KernelMemory& memory) {
     outcome.bytes = static_cast<double>(result.counters.global_bytes_loaded +
                                         result.counters.global_bytes_stored);
     outcome.thread_instructions = static_cast<double>(result.counters.thread_instructions);
+    if (timed != nullptr) wait_for_loads(*timed, call.geometry, outcome);
     if (!result.ok()) {
         outcome.detail = fmt::format("kernel {}: {} {}", function.info->name,
                                      describe(result.status), result.detail);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "simgpu/exec/function_builder.hpp"
+#include "simgpu/exec/timed_loads.hpp"
 
 namespace simgpu::exec {
 
@@ -666,7 +667,17 @@ class Decoder {
         if (type == Type::Pred) return b_.unknown();
         for (std::size_t k = 0; k < targets.size(); ++k) inst.op[k] = b_.write(targets[k], type);
         inst.count = static_cast<std::uint8_t>(targets.size());
+        inst.mode2 = static_cast<std::uint8_t>(route(space));
         emit(opcode_.key(fixed ? Op::LdParam : Op::Ld, type), inst);
+    }
+
+    LoadRoute route(Space space) const {
+        if (space == Space::Const) return LoadRoute::Constant;
+        if (opcode_.has("nc")) return LoadRoute::ReadOnly;
+        for (const char* passing : {"cg", "cv", "volatile", "relaxed", "acquire", "mmio"}) {
+            if (opcode_.has(passing)) return LoadRoute::Global;
+        }
+        return LoadRoute::Data;
     }
 
     std::uint64_t param_bytes() {

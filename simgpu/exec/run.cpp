@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "simgpu/exec/handlers.hpp"
+#include "simgpu/exec/timed_loads.hpp"
 #include "simgpu/exec/warp.hpp"
 
 namespace simgpu::exec {
@@ -246,6 +247,11 @@ RunResult run(const ptx::Module& module, const ptx::Kernel& kernel, const Launch
 }
 
 Handler find_handler(const OpKey& key) {
+    if (Handler handler = find_timed_handler(key)) return handler;
+    return find_untimed_handler(key);
+}
+
+Handler find_untimed_handler(const OpKey& key) {
     if (Handler handler = find_control_handler(key)) return handler;
 #ifdef SIMGPU_HAVE_AVX2
     static const bool kNew = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
