@@ -3,6 +3,7 @@
 
 #include "interposer/dlsym_route.hpp"
 
+#include "interposer/cudnn_table.hpp"
 #include "interposer/elf_image.hpp"
 #include "interposer/hook_table.hpp"
 #include "interposer/real_driver.hpp"
@@ -17,8 +18,8 @@
 
 // dlsym and dlvsym must not be ordinary functions: libc answers RTLD_NEXT and RTLD_DEFAULT by the
 // return address, so the jump to libc leaves the stack as the caller made it. Names that do not
-// begin with cu and a capital letter cost three comparisons. libswap_real_dlsym and _dlvsym begin
-// as our own finders and become libc's functions.
+// begin with cu and a capital letter, or with cudn, cost a few comparisons. libswap_real_dlsym and
+// _dlvsym begin as our own finders and become libc's functions.
 
 extern "C" {
 [[gnu::visibility("hidden")]] void libswap_find_real_lookups();
@@ -67,6 +68,10 @@ __asm__(R"(
     subl $'A', %eax
     cmpl $25, %eax
     jbe 2f
+    cmpl $35, %eax          # 'd'
+    jne 1f
+    cmpb $'n', 3(%rsi)
+    je 2f
 1:  libswap_forward \number
 2:  pushq %rdi
     .cfi_adjust_cfa_offset 8
@@ -161,6 +166,21 @@ Route route_by_handle(void* handle, Hook hook, const char* name, const char* ver
     return {hook_info(hook).address, handle};
 }
 
+/// cuDNN's hooks go where the look-up's answer is what they would call: so a library between the
+/// program and cuDNN that looks for the real one gets that, and not itself through us.
+Route route_cudnn(void* handle, void* hook, const char* name, const char* version,
+                  const void* caller) noexcept {
+    if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+        return {nullptr, is_reachable(name, caller) ? handle : handle_without_driver()};
+    void* const found = lookup(handle, name, version);
+    if (!found) return {nullptr, handle};
+    if (image_of_address(found) == own_image())  // the program's own handle finds us first
+        return {nullptr, lookup(RTLD_NEXT, name, nullptr) ? handle : handle_without_driver()};
+    if (find_cudnn_function(name) != found) return {nullptr, handle};
+    lookup(handle, name, version);  // leaves dlerror as a successful look-up does
+    return {hook, handle};
+}
+
 }  // namespace
 
 void* real_dlsym(void* handle, const char* name) noexcept { return lookup(handle, name, nullptr); }
@@ -177,7 +197,11 @@ libswap::Route libswap_route(void* handle, const char* name, const char* version
                              const void* caller) {
     using namespace libswap;
     const Hook hook = find_hook(name);
-    if (hook == Hook::kCount) return {nullptr, handle};
+    if (hook == Hook::kCount) {
+        void* const cudnn = find_cudnn_hook(name);
+        if (!cudnn) return {nullptr, handle};
+        return route_cudnn(handle, cudnn, name, version, caller);
+    }
     if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return route_by_scope(handle, name, caller);
     return route_by_handle(handle, hook, name, version);
 }

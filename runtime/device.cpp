@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "runtime/call_roles.hpp"
 #include "runtime/context_scope.hpp"
 #include "runtime/host_memory.hpp"
 #include "runtime/log.hpp"
@@ -210,6 +211,8 @@ Step Device::learn(Operation& op, bool* event_wanted) {
         event.serial = step.serial;
         event.kind = op.kind;
         event.name = op.function ? op.function->name : 0;
+        if (const CallRoles* const call = CallRoles::current(); call && op.function)
+            event.name = log_->name(fmt::format("{}: {}", call->name(), op.function->text));
         event.signature = op.signature;
         event.explained = op.trusted();
         log_->op(event, op.operands);

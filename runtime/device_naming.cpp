@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/call_roles.hpp"
 #include "runtime/device.hpp"
 #include "runtime/extents.hpp"
 
@@ -15,6 +16,16 @@ namespace {
 /// Buffers of fewer blocks than this, or of less than this part of the budget, move as wholes.
 constexpr std::uint32_t kFewestParts = 4;
 constexpr std::uint64_t kPartOfBudget = 8;
+
+/// Whether a launch may change what its parameter `word` points at: what the library says that
+/// makes the launch, or what earlier launches of the function were seen to do.
+bool may_change(const Operation& op, std::uint64_t address, std::uint64_t base,
+                std::uint32_t word) noexcept {
+    if (const CallRoles* const call = CallRoles::current())
+        if (const auto role = call->role_of(address, base); role != CallRoles::Role::Unknown)
+            return role == CallRoles::Role::Written;
+    return !op.function || !op.function->leaves_alone(word);
+}
 
 }  // namespace
 
@@ -35,7 +46,7 @@ void Device::name_tagged(Operation& op, PageTag tag, std::uint64_t address, std:
     }
     Block& block = blocks_.block(tag - 1);
     Buffer& buffer = blocks_.buffer(block.buffer);
-    const bool changes = !op.function || !op.function->leaves_alone(word);
+    const bool changes = may_change(op, address, buffer.base, word);
     const BlockSpan span = op.by_parts && moves_in_parts(buffer)
                                ? named_part(buffer, block, address)
                                : BlockSpan{0, buffer.count};

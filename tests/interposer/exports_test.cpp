@@ -28,6 +28,9 @@ std::set<std::string> hook_names() {
 #include "interposer/hooks.def"
 #undef HOOK
 #undef COUNTED
+#define CUDNN(name) #name,
+#include "interposer/cudnn_exports.def"
+#undef CUDNN
         "dlsym", "dlvsym"};
 }
 
