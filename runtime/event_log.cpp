@@ -17,6 +17,8 @@
 #include <concurrentqueue/concurrentqueue.h>
 #include <fmt/format.h>
 
+#include "runtime/blocked_signals.hpp"
+
 namespace libswap {
 
 namespace {
@@ -201,6 +203,7 @@ class EventLog::Impl {
     void start(const std::string& header) {
         buffer_ = header;
         flush();
+        const BlockedSignals blocked;
         writer_ = std::thread([this] { write_loop(); });
     }
 

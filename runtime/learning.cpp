@@ -6,10 +6,10 @@
 #include <sys/prctl.h>
 
 #include <chrono>
-#include <csignal>
 
 #include "cost/machine.hpp"
 #include "cost/planner.hpp"
+#include "runtime/blocked_signals.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/context_scope.hpp"
 #include "runtime/log.hpp"
@@ -186,16 +186,12 @@ void Learning::start_planner() {
     std::lock_guard lock(planner_mutex_);
     plan_wanted_ = true;
     if (!planner_.joinable() && !stopping_) {
-        sigset_t all;
-        sigset_t before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
+        const BlockedSignals blocked;
         try {
             planner_ = std::thread([this] { plan_main(); });
         } catch (const std::system_error&) {
             plan_wanted_ = false;  // reactive eviction goes on
         }
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     planner_signal_.notify_one();
 }

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 
+#include "runtime/blocked_signals.hpp"
 #include "runtime/log.hpp"
 
 namespace libswap {
@@ -49,11 +49,7 @@ void Worker::start_thread() noexcept {
     std::lock_guard lock(thread_mutex_);
     if (has_thread_ || !running_) return;
     host_.thread_starts();
-    // The program's signals are not ours to handle.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const BlockedSignals blocked;
     try {
         thread_ = std::thread([this] { run(); });
         has_thread_.store(true, std::memory_order_release);
@@ -61,7 +57,6 @@ void Worker::start_thread() noexcept {
         running_ = false;
         LIBSWAP_LOG(Warning, "no thread to be had: nothing moves from now on");
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Worker::stop(bool context_gone) {
