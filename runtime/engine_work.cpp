@@ -110,21 +110,21 @@ void Engine::Impl::follow_copy(const CopyRequest& request) {
     if (!may_be_ours(request.dst_side) || request.dst_bytes == 0) return;
     Device* const dst = owner(request.dst);
     Device* const src = may_be_ours(request.src_side) ? owner(request.src) : nullptr;
-    if (request.contiguous && src && src == dst)
-        return dst->copy_edges(request.dst, request.src, request.dst_bytes);
     const bool small = request.contiguous && request.dst_bytes <= PointerEdges::kMaxPayloadBytes &&
                        request.dst_bytes >= 8;
     const bool from_host =
         small && !src &&
         (request.src_side == CopySide::Host ||
          (request.src_side == CopySide::Unified && is_host_pointer(driver, request.src)));
-    if (from_host) {
-        // Tables may lie in module globals, which are no device's buffers.
-        CUcontext context = nullptr;
-        if (Device* device = dst ? dst : current(&context, false)) follow_payload(*device, request);
-    } else if (dst) {
-        dst->overwrite_edges(request.dst, request.dst_bytes);
-    }
+    // Tables may lie in module globals, which are no device's buffers: the current one notes them.
+    CUcontext context = nullptr;
+    Device* const to = dst ? dst : small ? current(&context, false) : nullptr;
+    if (!to) return;
+    if (from_host) return follow_payload(*to, request);
+    if (request.contiguous && may_be_ours(request.src_side) && (!src || src == to))
+        to->copy_edges(request.dst, request.src, request.dst_bytes);
+    else
+        to->overwrite_edges(request.dst, request.dst_bytes);
 }
 
 CUresult Engine::launch(const LaunchRequest& request, RealCall real) noexcept {
