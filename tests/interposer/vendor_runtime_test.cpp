@@ -12,9 +12,10 @@
 #include "fake_driver.hpp"
 #include "look.hpp"
 
-// The vendor's own libcudart on the counting driver, with libswap preloaded. It looks all its entry
-// points up and then gives up, for want of the driver's private tables: the look-ups are what is
-// tested. VENDOR_RUNTIME is its path.
+// 19: the vendor's own runtime, as a library and linked into one, on the counting driver, with
+// libswap preloaded. It looks all its entry points up and then gives up, for want of the driver's
+// private tables: the look-ups are what is tested. VENDOR_RUNTIME is the library's path,
+// COUNT_DEVICES its function that counts devices.
 
 namespace {
 
@@ -30,7 +31,7 @@ TEST(VendorRuntime, GetsAllItsEntryPointsThroughOurRoutes) {
     ASSERT_NE(dlopen("libcuda.so.1", RTLD_NOW), nullptr) << dlerror();
     void* runtime = dlopen(VENDOR_RUNTIME, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(runtime, nullptr) << dlerror();
-    const auto device_count = reinterpret_cast<int (*)(int*)>(dlsym(runtime, "cudaGetDeviceCount"));
+    const auto device_count = reinterpret_cast<int (*)(int*)>(dlsym(runtime, COUNT_DEVICES));
     int count = -1;
     EXPECT_NE(device_count(&count), 0);  // it needs tables that the counting driver does not have
 

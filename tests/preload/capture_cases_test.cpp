@@ -205,5 +205,119 @@ TEST_F(Capture, FreesInACaptureAsTheDriverWould) {
     EXPECT_EQ(cuMemFree(buffer), CUDA_SUCCESS);
 }
 
+// The kind of 79 and 82: what a capture forbids is forbidden, with the driver's codes, whatever
+// moves.
+TEST_F(Capture, RefusesWhatTheDriverRefuses) {
+    CUgraph graph = nullptr;
+    EXPECT_EQ(cuStreamBeginCapture(CU_STREAM_LEGACY, CU_STREAM_CAPTURE_MODE_GLOBAL),
+              CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    CUevent event = nullptr;
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(add(buffers_[0], 4 * kMiB, 1, stream_));
+    MUST(cuEventRecord(event, stream_));
+    EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_CAPTURED_EVENT);
+    EXPECT_EQ(cuStreamQuery(stream_), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EXPECT_NE(cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS);
+    EXPECT_EQ(graph, nullptr);
+    MUST(cuEventDestroy(event));
+    press(buffers_);
+}
+
+// The kind of 80: by another thread only a relaxed capture may be ended.
+TEST_F(Capture, IsEndedByTheThreadThatBeganIt) {
+    for (const auto mode : {CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
+        MUST(cuStreamBeginCapture(stream_, mode));
+        MUST(add(buffers_[0], 4 * kMiB, 1, stream_));
+        CUgraph graph = nullptr;
+        CUresult result = CUDA_SUCCESS;
+        std::thread([&] {
+            cuCtxSetCurrent(context_);
+            result = cuStreamEndCapture(stream_, &graph);
+        }).join();
+        if (mode == CU_STREAM_CAPTURE_MODE_RELAXED) {
+            MUST(result);
+            EXPECT_EQ(nodes(graph), 1u);
+            MUST(cuGraphDestroy(graph));
+        } else {
+            EXPECT_EQ(result, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+            cuStreamEndCapture(stream_, &graph);
+            if (graph) {
+                MUST(cuGraphDestroy(graph));
+            }
+        }
+    }
+}
+
+// The kind of 80: several threads capture at the same time, each its own stream, and launch.
+TEST_F(Capture, OfSeveralThreadsAtOnceStaysValid) {
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < 3; ++t)
+        threads.emplace_back([this, t] {
+            ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+            CUstream stream = nullptr;
+            ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+            for (int round = 0; round < 5; ++round) {
+                CUgraph graph = nullptr;
+                CUgraphExec exec = nullptr;
+                ASSERT_EQ(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                          CUDA_SUCCESS);
+                for (std::size_t i = 0; i < 4; ++i)
+                    ASSERT_EQ(add(buffers_[5 * t + i], 4 * kMiB, 1, stream), CUDA_SUCCESS);
+                ASSERT_EQ(cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+                ASSERT_EQ(nodes(graph), 4u);
+                ASSERT_EQ(cuGraphInstantiate(&exec, graph, 0), CUDA_SUCCESS);
+                ASSERT_EQ(cuGraphLaunch(exec, stream), CUDA_SUCCESS);
+                // Both are in flight still.
+                ASSERT_EQ(cuGraphExecDestroy(exec), CUDA_SUCCESS);
+                ASSERT_EQ(cuGraphDestroy(graph), CUDA_SUCCESS);
+            }
+            ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+            ASSERT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+        });
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t t = 0; t < 3; ++t)
+        for (std::size_t i = 5 * t; i < 5 * t + 4; ++i)
+            EXPECT_TRUE(holds(buffers_[i], 4 * kMiB, first_value(i) + 5));
+}
+
+// The kind of 83: memory that a graph allocates is the graph's, and its work on it is followed.
+TEST_F(Capture, MemoryThatAGraphAllocatesIsThere) {
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    CUdeviceptr scratch = 0;
+    MUST(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    MUST(cuMemAllocAsync(&scratch, 4 * kMiB, stream_));
+    MUST(cuMemsetD32Async(scratch, 40, kMiB, stream_));
+    MUST(add(scratch, 4 * kMiB, 2, stream_));
+    MUST(cuMemcpyDtoDAsync(buffers_[3], scratch, 4 * kMiB, stream_));
+    MUST(cuMemFreeAsync(scratch, stream_));
+    MUST(cuStreamEndCapture(stream_, &graph));
+    EXPECT_EQ(nodes(graph), 5u);
+    MUST(cuGraphInstantiate(&exec, graph, 0));
+    for (int launch = 0; launch < 3; ++launch) {
+        press({buffers_.begin() + 4, buffers_.end()});
+        MUST(cuGraphLaunch(exec, stream_));
+        MUST(add(buffers_[3], 4 * kMiB, 1, stream_));
+    }
+    EXPECT_TRUE(holds(buffers_[3], 4 * kMiB, 43));
+    MUST(cuGraphExecDestroy(exec));
+    MUST(cuGraphDestroy(graph));
+}
+
+// The kind of 79: a capture that was broken leaves the stream usable, and what moves moving.
+TEST_F(Capture, ThatWasBrokenLeavesEverythingUsable) {
+    for (int round = 0; round < 3; ++round) {
+        CUgraph graph = nullptr;
+        MUST(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        MUST(add(buffers_[0], 4 * kMiB, 1, stream_));
+        EXPECT_NE(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+        EXPECT_NE(cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS);
+        press(buffers_);
+    }
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+        EXPECT_TRUE(holds(buffers_[i], 4 * kMiB, first_value(i) + 3000));
+}
+
 }  // namespace
 }  // namespace preload_tests

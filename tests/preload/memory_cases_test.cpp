@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 
+#include <functional>
 #include <random>
+#include <set>
+#include <thread>
 
 #include "program.hpp"
+
+extern "C" [[gnu::weak]] int simgpuFaultSet(const char* rules);  // absent on a GPU
 
 // Memory as programs allocate, ask about and share it. Numbers in comments are rows of the issue
 // log, docs/issue-log.md.
@@ -35,6 +40,174 @@ class Memory : public Program {
         return {free_bytes, total_bytes};
     }
 };
+
+// 24: a call that fails, whoever made it fail, changes neither what it was to write nor any
+// account.
+TEST_F(Memory, CallsThatFailLeaveEverythingAsItWas) {
+    if (!simgpuFaultSet) GTEST_SKIP() << "no faults on a GPU";
+    const CUdeviceptr live = alloc(4 * kMiB);
+    CUmemoryPool pool = nullptr;
+    MUST(cuDeviceGetDefaultMemPool(&pool, device_));
+    // What small requests are cut from stays: it is there already.
+    CUdeviceptr small[2] = {alloc(100)};
+    MUST(cuMemAllocAsync(&small[1], 100, stream_));
+    MUST(cuCtxSynchronize());
+    constexpr std::uint64_t kPoison = 0x5a5a5a5a5a5a5a5a;
+    struct {
+        std::uint64_t first = kPoison, second = kPoison;
+    } out;
+    const auto address = [&] { return reinterpret_cast<CUdeviceptr*>(&out.first); };
+    const auto size = [&] { return reinterpret_cast<std::size_t*>(&out.second); };
+    const auto any = [&](auto** type) { return reinterpret_cast<decltype(type)>(&out.first); };
+    const CUmemAllocationProp properties = device_memory(device_);
+    CUDA_ARRAY_DESCRIPTOR shape{};
+    shape.Width = 64;
+    shape.Format = CU_AD_FORMAT_FLOAT;
+    shape.NumChannels = 1;
+    const struct {
+        const char* functions;
+        std::function<CUresult()> call;
+    } cases[] = {
+        {"cuMemAlloc_v2", [&] { return cuMemAlloc(address(), 100); }},
+        {"cuMemAlloc_v2", [&] { return cuMemAlloc(address(), 4 * kMiB); }},
+        {"cuMemAllocPitch_v2", [&] { return cuMemAllocPitch(address(), size(), 1000, 4000, 4); }},
+        {"cuMemAllocManaged",
+         [&] { return cuMemAllocManaged(address(), kMiB, CU_MEM_ATTACH_GLOBAL); }},
+        {"cuMemAllocAsync", [&] { return cuMemAllocAsync(address(), 4 * kMiB, stream_); }},
+        {"cuMemAllocFromPoolAsync",
+         [&] { return cuMemAllocFromPoolAsync(address(), 100, pool, stream_); }},
+        {"cuMemHostAlloc",
+         [&] { return cuMemHostAlloc(any(static_cast<void**>(nullptr)), kMiB, 0); }},
+        {"cuMemAllocHost_v2",
+         [&] { return cuMemAllocHost(any(static_cast<void**>(nullptr)), kMiB); }},
+        {"cuArrayCreate_v2",
+         [&] { return cuArrayCreate(any(static_cast<CUarray*>(nullptr)), &shape); }},
+        {"cuMemCreate",
+         [&] {
+             return cuMemCreate(reinterpret_cast<CUmemGenericAllocationHandle*>(&out.first),
+                                2 * kMiB, &properties, 0);
+         }},
+        {"cuMemAddressReserve", [&] { return cuMemAddressReserve(address(), 2 * kMiB, 0, 0, 0); }},
+        {"cuMemPoolCreate",
+         [&] {
+             CUmemPoolProps wanted{};
+             wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+             wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+             return cuMemPoolCreate(any(static_cast<CUmemoryPool*>(nullptr)), &wanted);
+         }},
+        {"cuStreamCreate", [&] { return cuStreamCreate(any(static_cast<CUstream*>(nullptr)), 0); }},
+        {"cuModuleLoadData",
+         [&] { return cuModuleLoadData(any(static_cast<CUmodule*>(nullptr)), kPtx); }},
+        {"cuMemGetInfo_v2",
+         [&] { return cuMemGetInfo(reinterpret_cast<std::size_t*>(&out.first), size()); }},
+    };
+    const auto before = free_and_total();
+    for (const auto& each : cases) {
+        // The function itself, and all that memory can come from instead of it.
+        const std::string own = std::string(each.functions) + ":*=2";
+        const std::string all = own +
+                                ",cuMemCreate:*=2,cuMemAlloc_v2:*=2,cuMemMap:*=2"
+                                ",cuMemAllocAsync:*=2";
+        for (const std::string& rules : {own, all}) {
+            out = {};
+            ASSERT_EQ(simgpuFaultSet(rules.c_str()), 0);
+            const CUresult result = each.call();
+            ASSERT_EQ(simgpuFaultSet(""), 0);
+            if (result == CUDA_SUCCESS) {
+                // Served from what was there already. It is given back, if it is memory.
+                if (std::string(each.functions).find("Async") != std::string::npos) {
+                    MUST(cuMemFreeAsync(out.first, stream_));
+                } else if (std::string(each.functions).rfind("cuMemAlloc", 0) == 0) {
+                    MUST(cuMemFree(out.first));
+                }
+                continue;
+            }
+            EXPECT_EQ(result, CUDA_ERROR_OUT_OF_MEMORY) << rules;
+            EXPECT_EQ(out.first, kPoison) << rules;
+            EXPECT_EQ(out.second, kPoison) << rules;
+            MUST(cuCtxSynchronize());
+            EXPECT_EQ(free_and_total(), before) << rules;
+        }
+    }
+    EXPECT_TRUE(holds(live, 4 * kMiB, 0));
+    for (const CUdeviceptr piece : {live, small[0], small[1]}) MUST(cuMemFree(piece));
+}
+
+// The kind of 24 and 53: arguments that are not there.
+TEST_F(Memory, WhatIsAskedForNothingIsTheDriversToRefuse) {
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc(nullptr, 4 * kMiB), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemAlloc(&pointer, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemAllocAsync(nullptr, 4 * kMiB, stream_), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemAllocPitch(nullptr, nullptr, 4096, 4096, 4), CUDA_ERROR_INVALID_VALUE);
+    const CUdeviceptr buffer = alloc(4 * kMiB);
+    CUdeviceptr base = 0;
+    std::size_t bytes = 0;
+    // The header: either may be left out.
+    EXPECT_EQ(cuMemGetAddressRange(&base, nullptr, buffer + 5), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemGetAddressRange(nullptr, &bytes, buffer + 5), CUDA_SUCCESS);
+    EXPECT_EQ(base, buffer);
+    EXPECT_EQ(bytes, 4 * kMiB);
+    EXPECT_NE(cuPointerGetAttribute(nullptr, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, buffer),
+              CUDA_SUCCESS);
+    MUST(cuMemFree(buffer));
+}
+
+// The kind of 54 and 58: caches of registrations go by the number of a buffer, which no other has
+// had.
+TEST_F(Memory, NumbersOfBuffersStayAndAreNotUsedAgain) {
+    std::set<unsigned long long> numbers;
+    for (int round = 0; round < 3; ++round) {
+        const auto buffers = fill_device();
+        std::vector<unsigned long long> now;
+        for (const CUdeviceptr buffer : buffers) {
+            now.push_back(attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, buffer));
+            EXPECT_TRUE(numbers.insert(now.back()).second);
+        }
+        press(buffers);
+        for (std::size_t i = 0; i < buffers.size(); ++i)
+            EXPECT_EQ(
+                attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, buffers[i] + kMiB),
+                now[i]);
+        free_all(buffers);
+    }
+}
+
+// The kind of 54: what UCX sets on whatever it sends.
+TEST_F(Memory, SynchronousCopiesMayBeAskedFor) {
+    const CUdeviceptr buffer = alloc(4 * kMiB, 1);
+    unsigned yes = 1;
+    MUST(cuPointerSetAttribute(&yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, buffer));
+    const auto buffers = fill_device();
+    press(buffers);
+    EXPECT_TRUE(holds(buffer, 4 * kMiB, 1));
+    free_all(buffers);
+    MUST(cuMemFree(buffer));
+}
+
+// The kind of 61 and 75: memory of one thread is freed by another, while a third allocates.
+TEST_F(Memory, AnyThreadMayFreeWhatAnotherHas) {
+    const auto before = free_and_total();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([this] {
+            EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+            for (int round = 0; round < 10; ++round) {
+                CUdeviceptr mine = 0;
+                ASSERT_EQ(cuMemAlloc(&mine, 5 * kMiB), CUDA_SUCCESS);
+                ASSERT_EQ(cuMemsetD32(mine, 6, kMiB), CUDA_SUCCESS);
+                std::thread([this, mine] {
+                    EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+                    unsigned word = 0;
+                    EXPECT_EQ(cuMemcpyDtoH(&word, mine + 4 * kMiB - 4, 4), CUDA_SUCCESS);
+                    EXPECT_EQ(word, 6U);
+                    EXPECT_EQ(cuMemFree(mine), CUDA_SUCCESS);
+                }).join();
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(free_and_total(), before);
+}
 
 // 51: host memory asked for with no context, by a structure with fields of the future.
 TEST_F(Memory, PhysicalMemoryOfTheHostPassesWithoutAContext) {
