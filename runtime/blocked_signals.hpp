@@ -9,8 +9,8 @@
 
 namespace libswap {
 
-/// While it lives, the calling thread blocks all signals, and so does, for good, every thread that it
-/// starts meanwhile: the program's signals are not ours to handle.
+/// While it lives, the calling thread blocks all signals, and so does, for good, every thread that
+/// it starts meanwhile: the program's signals are not ours to handle.
 class BlockedSignals {
   public:
     BlockedSignals() noexcept {

@@ -81,13 +81,14 @@ TEST(Exports, HaveNoConstructorOfTheirOwn) {
     const std::string symbols = tool({"nm", "-C", LIBSWAP});
     std::istringstream lines(symbols);
     for (std::string line; std::getline(lines, line);)
-        if (line.find("_GLOBAL__sub_I_") != std::string::npos)
+        if (line.find("_GLOBAL__sub_I_") != std::string::npos) {
             EXPECT_TRUE(line.find("eh_alloc") != std::string::npos ||
                         line.find("system_error") != std::string::npos ||
                         line.find("memory_resource") != std::string::npos ||
                         line.find("_locale") != std::string::npos ||
                         line.find("future") != std::string::npos)
                 << line;
+        }
 }
 
 }  // namespace

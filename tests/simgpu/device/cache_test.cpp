@@ -134,7 +134,9 @@ TEST(CacheProfile, SaysWhatIsWrong) {
     for (const char* text : wrong) {
         const auto profile = parse_cache_profile(text, "p");
         EXPECT_FALSE(profile) << text;
-        if (!profile) EXPECT_EQ(profile.error().find('\n'), std::string::npos);
+        if (!profile) {
+            EXPECT_EQ(profile.error().find('\n'), std::string::npos);
+        }
     }
 }
 
