@@ -232,6 +232,12 @@ struct FakeCalls {
         ENTER(cuStreamSynchronize);
         return synchronize("");
     }
+    static CUresult stream_query(CUstream stream) {
+        ENTER(cuStreamQuery);
+        const auto found = g_fake->streams_.find(stream);
+        if (found == g_fake->streams_.end()) return CUDA_ERROR_INVALID_HANDLE;
+        return found->second->items.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    }
     static CUresult context_synchronize() {
         ENTER(cuCtxSynchronize);
         return synchronize("");
@@ -358,6 +364,7 @@ FakeDriver::FakeDriver() {
     table_.cuStreamCreate = FakeCalls::stream_create;
     table_.cuStreamDestroy_v2 = FakeCalls::stream_destroy;
     table_.cuStreamSynchronize = FakeCalls::stream_synchronize;
+    table_.cuStreamQuery = FakeCalls::stream_query;
     table_.cuStreamWaitEvent = FakeCalls::stream_wait;
     table_.cuEventCreate = FakeCalls::event_create;
     table_.cuEventDestroy_v2 = FakeCalls::event_destroy;
