@@ -266,6 +266,9 @@ class Device {
     std::uint64_t taken_bytes() noexcept;
     std::uint64_t host_room() noexcept;
     void update_limit() noexcept;
+    /// Raises the limit of device memory by what of the operation is still on the host, as far as
+    /// the device has it free. False if it has not.
+    bool exceed_budget(const Operation& op) noexcept;
     void grant_peers(Buffer& buffer);
     void count_alloc(std::uint64_t asked, std::uint64_t span);
     void count_free(std::uint64_t asked, std::uint64_t span);
@@ -319,6 +322,7 @@ class Device {
     const CUdevice ordinal_;
     CUcontext home_;
     const std::uint64_t budget_bytes_;
+    std::atomic<std::uint64_t> exceeded_bytes_{0};  ///< taken beyond the budget, see exceed_budget
     HostLimit& host_limit_;
     const ChunkClass largest_class_;
 

@@ -9,6 +9,7 @@
 #include "runtime/capture_scope.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/device.hpp"
+#include "runtime/log.hpp"
 
 namespace libswap {
 namespace {
@@ -19,11 +20,34 @@ constexpr std::uint64_t kRoomWaitNs = 2'000'000'000;
 
 void Device::update_limit() noexcept {
     const std::uint64_t fixed = counters_.external_bytes.load() + counters_.driver_bytes.load();
-    std::uint64_t left = budget_bytes_ > fixed ? budget_bytes_ - fixed : 0;
+    const std::uint64_t budget = budget_bytes_ + exceeded_bytes_.load();
+    std::uint64_t left = budget > fixed ? budget - fixed : 0;
     // The driver moves managed memory to the host where there is too much of it: it takes half of
     // what is there at most.
     left -= std::min(counters_.managed_bytes.load(), left / 2);
     device_pool_.set_limit(left);
+}
+
+// Where no host memory can be mapped, all of an operation must be on the device at once. Better
+// more than the budget than an error that the program would not have seen without us.
+bool Device::exceed_budget(const Operation& op) noexcept {
+    std::uint64_t missing = 0;
+    for (const BlockIndex index : op.blocks) {
+        const Block& block = blocks_.block(index);
+        if (block.cell.load().state() == Residency::Host) missing += block.bytes();
+    }
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    if (missing == 0 || driver_.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
+        free_bytes < missing)
+        return false;
+    if (exceeded_bytes_.fetch_add(missing) == 0)
+        LIBSWAP_LOG(Warning,
+                    "an operation needs more at once than the budget of {} MiB leaves: device "
+                    "memory beyond it is used",
+                    budget_bytes_ >> 20);
+    update_limit();
+    return true;
 }
 
 std::uint64_t Device::taken_bytes() noexcept {

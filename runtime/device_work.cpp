@@ -99,7 +99,7 @@ bool Device::acquire(Operation& op, std::uint64_t serial) {
         if (!wait_for_blocks(op, serial)) break;
         pinned = try_pin_all(op, true);
         // What was refused and cannot be used where it is will be refused again.
-        if (!pinned && !mappable && any_refused(op)) break;
+        if (!pinned && !mappable && any_refused(op) && !exceed_budget(op)) break;
     }
     Counters::add(counters_.host_wait_ns, now_ns() - begun);
     return pinned;
