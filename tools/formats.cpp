@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/device_profile.hpp"
 #include "tools/files.hpp"
 
 namespace libswap::tools {
@@ -262,14 +263,21 @@ std::string format_plan(const cost::Plan& plan, const cost::Workload& workload) 
 
 tl::expected<cost::Machine, std::string> parse_machine(std::string_view text,
                                                        const std::string& name) {
+    if (auto measured = parse_device_profile(text)) return std::move(*measured);
     return parse(text, nullptr, [&](const json& root) { return read_machine(root, name); });
 }
 
 tl::expected<cost::Machine, std::string> load_machine(const std::string& name_or_path) {
     if (const cost::Machine* machine = cost::find_machine(name_or_path.c_str())) return *machine;
+    if (name_or_path == "measured") {
+        const std::string newest = newest_device_profile();
+        if (newest.empty()) return error("nothing was measured yet: run swapctl bench");
+        return load_machine(newest);
+    }
     if (name_or_path.find('/') == std::string::npos && !name_or_path.ends_with(".json")) {
         return error(fmt::format(
-            "unknown machine {} (known: pcie4-a100, pcie5-h100, pcie3-v100, or a .json file)",
+            "unknown machine {} (known: pcie4-a100, pcie5-h100, pcie3-v100, measured, or a .json "
+            "file)",
             name_or_path));
     }
     const auto text = read_file(name_or_path);

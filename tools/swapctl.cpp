@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/command_bench.hpp"
 #include "tools/commands.hpp"
 
 namespace libswap::tools {
@@ -41,6 +42,7 @@ int main(int argc, char** argv) {
     libswap::tools::add_generate_command(app, exit_status);
     libswap::tools::add_fit_command(app, exit_status);
     libswap::tools::add_trace_command(app, exit_status);
+    libswap::tools::add_bench_command(app, exit_status);
     if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
         libswap::tools::fail(
             fmt::format("unknown command {} (swapctl --help lists them)", argv[1]));

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The libswap authors
+"""swapctl bench on simgpu: it finds what the machine's and the caches' profiles say.
+
+    bench_command_test.py SWAPCTL SIMGPU BUILD
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SWAPCTL, SIMGPU, BUILD = sys.argv[1:4]
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(SIMGPU)))
+
+CACHES = {
+    "caches": [
+        {"name": "L1", "scope": "sm", "bytes": 24576, "line_bytes": 128, "sector_bytes": 32, "ways": 6,
+         "replacement": "random", "virtual": True, "latency_cycles": 31},
+        {"name": "L2", "bytes": 262144, "line_bytes": 64, "ways": 8, "replacement": "plru",
+         "latency_cycles": 190},
+    ],
+    "tlbs": [{"entries": 8, "ways": 8, "page_bytes": 2097152, "miss_cycles": 80}],
+    "memory_latency_cycles": 480,
+    "noise": 0.05,
+}
+
+
+def bench(folder, *options, caches=None):
+    environment = dict(os.environ, XDG_CACHE_HOME=folder)
+    environment.pop("SIMGPU_CACHES", None)
+    if caches:
+        environment["SIMGPU_CACHES"] = caches
+    command = [SIMGPU, "--build", BUILD, "--memory", "640MiB", "--machine", "pcie4-a100", "--", SWAPCTL, "bench"]
+    return subprocess.run(command + list(options), env=environment, capture_output=True, text=True, timeout=500)
+
+
+def rows(report, key):
+    for table in report["tables"]:
+        if table["key"] == key:
+            return {row["name"]: row["median"] for row in table["rows"]}
+    raise KeyError(key)
+
+
+class Quick(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.run_ = bench(cls.folder.name, "--quick", "--json")
+        assert cls.run_.returncode == 0, cls.run_.stderr
+        cls.report = json.loads(cls.run_.stdout)
+        with open(os.path.join(SOURCE, "simgpu", "machines", "pcie4-a100.json")) as file:
+            cls.machine = json.load(file)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def near(self, found, expected, part):
+        self.assertLess(abs(found / expected - 1), part, f"{found} for {expected}")
+
+    def test_finds_the_link_of_the_machine(self):
+        profile = self.report["profile"]
+        for key in ("h2d_gbps", "d2h_gbps", "h2d_duplex_gbps", "d2h_duplex_gbps"):
+            self.near(profile[key], self.machine[key], 0.03)
+        self.near(profile["transfer_latency_us"], self.machine["transfer_latency_us"], 0.15)
+
+    def test_finds_the_costs_of_chunks(self):
+        vmm = self.machine["vmm"]
+        costs = rows(self.report, "vmm")
+        for call, key in (("cuMemCreate", "create"), ("cuMemSetAccess", "set_access"), ("cuMemUnmap", "unmap")):
+            expected = vmm[key + "_us"] + vmm[key + "_us_per_gib"] / 16
+            self.near(costs[call + ", 64 MiB"], expected, 0.15)
+
+    def test_keeps_a_profile_that_plan_reads(self):
+        folder = os.path.join(self.folder.name, "libswap")
+        kept = os.listdir(folder)
+        self.assertEqual(len(kept), 1)
+        self.assertRegex(kept[0], r"^GPU-[0-9a-f-]{36}-\d+\.json$")
+        workload = os.path.join(self.folder.name, "w.json")
+        environment = dict(os.environ, XDG_CACHE_HOME=self.folder.name)
+        subprocess.run([SWAPCTL, "generate", "mlp", "--batch", "64", "-o", workload], check=True, env=environment)
+        plan = subprocess.run([SWAPCTL, "plan", workload, "--machine", "measured"], env=environment,
+                              capture_output=True, text=True)
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        self.assertIn("simgpu pcie4-a100", plan.stdout)
+
+    def test_says_what_was_not_measured(self):
+        self.assertIn("hierarchy", " ".join(self.report["not_measured"]))
+
+
+class MemoryHierarchy(unittest.TestCase):
+    def test_is_found_by_kernels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "caches.json")
+            with open(path, "w") as file:
+                json.dump(CACHES, file)
+            run = bench(folder, "--full", "--only", "hierarchy", "--json", "--svg", folder, caches=path)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(run.stderr, "")
+            found = json.loads(run.stdout)["hierarchy"]
+            for name in ("latency_footprint", "latency_stride"):
+                self.assertTrue(os.path.getsize(os.path.join(folder, name + ".svg")) > 1000)
+        by_name = {cache["name"]: cache for cache in found["caches"]}
+        for truth in CACHES["caches"]:
+            cache = by_name[truth["name"]]
+            for key in ("bytes", "line_bytes", "ways"):
+                self.assertEqual(cache[key], truth[key], f"{truth['name']}: {cache}")
+            self.assertLess(abs(cache["latency_cycles"] / truth["latency_cycles"] - 1), 0.03)
+        self.assertEqual(by_name["L1"]["sector_bytes"], 32)
+        self.assertEqual(by_name["L1"]["replacement"]["name"], "random")
+        self.assertEqual(by_name["L2"]["replacement"]["name"], "pseudo-LRU")
+        self.assertEqual([(t["entries"], t["page_bytes"]) for t in found["tlbs"]], [(8, 2097152)])
+
+    def test_is_flat_without_a_model(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run = bench(folder, "--only", "hierarchy")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn("Not measured", run.stdout)
+
+
+class Command(unittest.TestCase):
+    def test_says_when_there_is_no_driver(self):
+        run = subprocess.run([SWAPCTL, "bench"], capture_output=True, text=True,
+                             env={"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": ""})
+        if run.returncode == 0:
+            self.skipTest("this computer has a GPU")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("swapctl: no CUDA driver", run.stderr)
+
+    def test_is_not_linked_against_cuda(self):
+        needed = subprocess.run(["readelf", "-d", SWAPCTL], capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("libcuda", needed)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
