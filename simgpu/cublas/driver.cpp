@@ -53,4 +53,28 @@ const Driver* driver() {
     return found ? &table : nullptr;
 }
 
+CUresult current_context(CUcontext& context) {
+    const Driver& d = *driver();
+    CUresult result = d.cuInit_fn(0);
+    if (result == CUDA_SUCCESS) {
+        result = d.cuCtxGetCurrent_fn(&context);
+    }
+    if (result != CUDA_SUCCESS || context != nullptr) {
+        return result;
+    }
+    CUdevice device = 0;
+    result = d.cuDeviceGet_fn(&device, 0);
+    if (result == CUDA_SUCCESS) {
+        result = d.cuDevicePrimaryCtxRetain_fn(&context, device);
+    }
+    return result == CUDA_SUCCESS ? d.cuCtxSetCurrent_fn(context) : result;
+}
+
+void ensure_context(CUcontext context) {
+    CUcontext current = nullptr;
+    if (driver()->cuCtxGetCurrent_fn(&current) == CUDA_SUCCESS && current == nullptr) {
+        driver()->cuCtxSetCurrent_fn(context);
+    }
+}
+
 }  // namespace libswap::simgpu::cublas

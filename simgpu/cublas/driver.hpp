@@ -44,4 +44,12 @@ struct Driver {
 /// @thread any
 const Driver* driver();
 
+/// The thread's context, or, where it has none, the primary context of device 0, made current as
+/// the CUDA runtime would.
+/// Only where there is a driver. @thread any
+CUresult current_context(CUcontext& context);
+
+/// Makes the context current where the thread has none. Only where there is a driver. @thread any
+void ensure_context(CUcontext context);
+
 }  // namespace libswap::simgpu::cublas

@@ -19,33 +19,9 @@ CUdeviceptr allocate(const cublasContext& handle, std::size_t bytes) {
     return driver()->cuMemAlloc_fn(&address, bytes) == CUDA_SUCCESS ? address : 0;
 }
 
-/// The thread's context, or, where it has none, the primary context of device 0, made current as
-/// the CUDA runtime would.
-CUresult current_context(CUcontext& context) {
-    const Driver& d = *driver();
-    CUresult result = d.cuInit_fn(0);
-    if (result == CUDA_SUCCESS) {
-        result = d.cuCtxGetCurrent_fn(&context);
-    }
-    if (result != CUDA_SUCCESS || context != nullptr) {
-        return result;
-    }
-    CUdevice device = 0;
-    result = d.cuDeviceGet_fn(&device, 0);
-    if (result == CUDA_SUCCESS) {
-        result = d.cuDevicePrimaryCtxRetain_fn(&context, device);
-    }
-    return result == CUDA_SUCCESS ? d.cuCtxSetCurrent_fn(context) : result;
-}
-
 }  // namespace
 
-void ensure_context(const cublasContext& handle) {
-    CUcontext current = nullptr;
-    if (driver()->cuCtxGetCurrent_fn(&current) == CUDA_SUCCESS && current == nullptr) {
-        driver()->cuCtxSetCurrent_fn(handle.context);
-    }
-}
+void ensure_context(const cublasContext& handle) { ensure_context(handle.context); }
 
 CUdeviceptr workspace(cublasContext& handle) {
     if (handle.workspace != 0) {

@@ -13,33 +13,9 @@ namespace {
 
 thread_local const char* t_last_error = "";
 
-/// The thread's context, or, where it has none, the primary context of device 0, made current as
-/// the CUDA runtime would.
-CUresult current_context(CUcontext& context) {
-    const cublas::Driver& d = *cublas::driver();
-    CUresult result = d.cuInit_fn(0);
-    if (result == CUDA_SUCCESS) {
-        result = d.cuCtxGetCurrent_fn(&context);
-    }
-    if (result != CUDA_SUCCESS || context != nullptr) {
-        return result;
-    }
-    CUdevice device = 0;
-    result = d.cuDeviceGet_fn(&device, 0);
-    if (result == CUDA_SUCCESS) {
-        result = d.cuDevicePrimaryCtxRetain_fn(&context, device);
-    }
-    return result == CUDA_SUCCESS ? d.cuCtxSetCurrent_fn(context) : result;
-}
-
 }  // namespace
 
-void ensure_context(const cudnnContext& handle) {
-    CUcontext current = nullptr;
-    if (cublas::driver()->cuCtxGetCurrent_fn(&current) == CUDA_SUCCESS && current == nullptr) {
-        cublas::driver()->cuCtxSetCurrent_fn(handle.context);
-    }
-}
+void ensure_context(const cudnnContext& handle) { cublas::ensure_context(handle.context); }
 
 cudnnStatus_t status_of(CUresult result) {
     switch (result) {
@@ -74,7 +50,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
     }
     *handle = nullptr;
     CUcontext context = nullptr;
-    if (driver() == nullptr || current_context(context) != CUDA_SUCCESS) {
+    if (driver() == nullptr || libswap::simgpu::cublas::current_context(context) != CUDA_SUCCESS) {
         return refuse(CUDNN_STATUS_NOT_INITIALIZED, "no device");
     }
     *handle = new (std::nothrow) cudnnContext{.context = context};
