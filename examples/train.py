@@ -96,8 +96,26 @@ class Residual(nn.Module):
         return functional.relu(self.norm2(self.conv2(y)) + self.short(x))
 
 
+class Bottleneck(nn.Module):
+    def __init__(self, inside, outside, stride):
+        super().__init__()
+        middle = outside // 4
+        self.conv1 = nn.Conv2d(inside, middle, 1, bias=False)
+        self.conv2 = nn.Conv2d(middle, middle, 3, stride, 1, bias=False)
+        self.conv3 = nn.Conv2d(middle, outside, 1, bias=False)
+        self.norm1, self.norm2, self.norm3 = nn.BatchNorm2d(middle), nn.BatchNorm2d(middle), nn.BatchNorm2d(outside)
+        self.short = nn.Sequential()
+        if stride != 1 or inside != outside:
+            self.short = nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
+
+    def forward(self, x):
+        y = functional.relu(self.norm1(self.conv1(x)))
+        y = functional.relu(self.norm2(self.conv2(y)))
+        return functional.relu(self.norm3(self.conv3(y)) + self.short(x))
+
+
 class ResNet(nn.Module):
-    """ResNet-18 with --layers 2; each of its four stages has that many residual blocks."""
+    """ResNet-18 with --layers 2; each of its four stages has that many residual blocks. ResNet-50 has others."""
 
     def __init__(self, args):
         super().__init__()
@@ -105,11 +123,15 @@ class ResNet(nn.Module):
         width = args.width
         self.stem = nn.Sequential(nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
                                   nn.MaxPool2d(3, 2, 1))
+        kind, widening, stages = Residual, 1, [args.layers] * 4
+        if args.model == "resnet50":
+            kind, widening, stages = Bottleneck, 4, [3, 4, 6, 3]
         blocks, inside = [], width
-        for stage in range(4):
-            for i in range(args.layers):
-                blocks.append(Residual(inside, width << stage, 2 if stage > 0 and i == 0 else 1))
-                inside = width << stage
+        for stage, layers in enumerate(stages):
+            outside = widening * width << stage
+            for i in range(layers):
+                blocks.append(kind(inside, outside, 2 if stage > 0 and i == 0 else 1))
+                inside = outside
         self.blocks = nn.ModuleList(blocks)
         self.head = nn.Linear(inside, args.classes)
 
@@ -133,7 +155,7 @@ class Data(torch.utils.data.Dataset):
     def __getitem__(self, index):
         args = self.args
         random = torch.Generator().manual_seed(self.seed * 1000003 + index)
-        if args.model == "resnet":
+        if not args.gpt:
             label = int(torch.randint(args.classes, (1,), generator=random))
             image = torch.randn(3, args.image, args.image, generator=random) * 0.5
             image[label % 3] += 1 + label // 3
@@ -143,9 +165,19 @@ class Data(torch.utils.data.Dataset):
         return tokens[:-1], tokens[1:]
 
 
+# Other defaults than those below.
+MODELS = {
+    "gpt": {},
+    "gpt2": {"layers": 12, "width": 768, "heads": 12, "context": 1024, "vocabulary": 50257, "attention": "sdpa"},
+    "resnet": {},
+    "resnet50": {"image": 224, "classes": 1000},
+}
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=["gpt", "resnet"], default="gpt")
+    parser.add_argument("--model", choices=list(MODELS), default="gpt",
+                        help="gpt2 and resnet50 have the published shapes, unless options say otherwise")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--batch", type=int, default=8)
@@ -165,13 +197,16 @@ def parse():
     parser.add_argument("--validate-every", type=int, default=0, help="steps between validation batches")
     parser.add_argument("--variable", action="store_true", help="sequences of several lengths")
     parser.add_argument("--checkpoint", action="store_true", help="recompute blocks in the backward pass")
+    parser.add_argument("--save-on-cpu", action="store_true",
+                        help="autograd keeps what it saves in pinned host memory: PyTorch's own way to need less of the GPU's")
     parser.add_argument("--workers", type=int, default=0, help="of the DataLoader; memory is pinned then")
     parser.add_argument("--benchmark", action="store_true", help="cudnn.benchmark")
     parser.add_argument("--seed", type=int, default=1)
+    parser.set_defaults(**MODELS[parser.parse_known_args()[0].model])
     args = parser.parse_args()
-    gpt = args.model == "gpt"
-    args.layers = args.layers or (4 if gpt else 2)
-    args.width = args.width or (128 if gpt else 64)
+    args.gpt = args.model.startswith("gpt")
+    args.layers = args.layers or (4 if args.gpt else 2)
+    args.width = args.width or (128 if args.gpt else 64)
     return args
 
 
@@ -198,7 +233,7 @@ def main():
     torch.backends.cudnn.benchmark = args.benchmark
     on_gpu = args.device != "cpu"
     # Made on the CPU, so that both devices start with the same bits.
-    model = (GPT if args.model == "gpt" else ResNet)(args).to(args.device)
+    model = (GPT if args.gpt else ResNet)(args).to(args.device)
     optimizer = make_optimizer(args, model)
     scaler = torch.amp.GradScaler(enabled=args.amp == "fp16")
     batches = args.steps * args.accumulate
@@ -211,7 +246,8 @@ def main():
         inputs = inputs.to(args.device, non_blocking=True)
         targets = targets.to(args.device, non_blocking=True)
         lower = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(args.amp)
-        with torch.autocast(args.device, lower) if lower else contextlib.nullcontext():
+        saving = torch.autograd.graph.save_on_cpu(pin_memory=on_gpu) if args.save_on_cpu else contextlib.nullcontext()
+        with saving, torch.autocast(args.device, lower) if lower else contextlib.nullcontext():
             return functional.cross_entropy(model(inputs), targets.flatten())
 
     data = iter(loader)
@@ -220,7 +256,7 @@ def main():
         total = 0.0
         for part in range(args.accumulate):
             inputs, targets = next(data)
-            if args.variable and args.model == "gpt":
+            if args.variable and args.gpt:
                 length = args.context - (step + part) % 4 * (args.context // 8)
                 inputs, targets = inputs[:, :length], targets[:, :length]
             loss = loss_of(inputs, targets) / args.accumulate

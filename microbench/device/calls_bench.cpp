@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "microbench/device/chunks.hpp"
 #include "microbench/device/suite.hpp"
+#include "microbench/device/work_ptx.hpp"
 
 namespace libswap::bench {
 
@@ -17,59 +19,6 @@ namespace {
 
 constexpr std::uint64_t kMib = 1 << 20;
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-
-/// Chunks of one size in a range of addresses of its own; what is left at the end goes back.
-class Chunks {
-  public:
-    Chunks(Session& session, std::uint64_t chunk_bytes, std::size_t count)
-        : driver_(session.driver()),
-          bytes_(chunk_bytes),
-          handles_(count, 0),
-          mapped_(count, false) {
-        properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-        properties_.location = {CU_MEM_LOCATION_TYPE_DEVICE, {session.device()}};
-        BENCH_CU(driver_, cuMemAddressReserve(&range_, bytes_ * count, 0, 0, 0));
-    }
-    ~Chunks() {
-        for (std::size_t k = 0; k < handles_.size(); ++k) {
-            if (mapped_[k]) driver_.cuMemUnmap(at(k), bytes_);
-            if (handles_[k] != 0) driver_.cuMemRelease(handles_[k]);
-        }
-        driver_.cuMemAddressFree(range_, bytes_ * handles_.size());
-    }
-    Chunks(const Chunks&) = delete;
-    Chunks& operator=(const Chunks&) = delete;
-
-    void create(std::size_t k) {
-        BENCH_CU(driver_, cuMemCreate(&handles_[k], bytes_, &properties_, 0));
-    }
-    void map(std::size_t k) {
-        BENCH_CU(driver_, cuMemMap(at(k), bytes_, 0, handles_[k], 0));
-        mapped_[k] = true;
-    }
-    void grant(std::size_t k) {
-        const CUmemAccessDesc access{properties_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-        BENCH_CU(driver_, cuMemSetAccess(at(k), bytes_, &access, 1));
-    }
-    void unmap(std::size_t k) {
-        BENCH_CU(driver_, cuMemUnmap(at(k), bytes_));
-        mapped_[k] = false;
-    }
-    void release(std::size_t k) {
-        BENCH_CU(driver_, cuMemRelease(handles_[k]));
-        handles_[k] = 0;
-    }
-
-  private:
-    CUdeviceptr at(std::size_t k) const { return range_ + k * bytes_; }
-
-    const Driver& driver_;
-    std::uint64_t bytes_;
-    CUmemAllocationProp properties_{};
-    CUdeviceptr range_ = 0;
-    std::vector<CUmemGenericAllocationHandle> handles_;
-    std::vector<bool> mapped_;
-};
 
 /// Medians of one chunk size, us per call.
 struct ChunkCosts {
@@ -118,16 +67,6 @@ void add_call(Bench& bench, Table& table, const char* name, std::size_t in_a_row
     for (const double us : all) each.push_back(us / static_cast<double>(in_a_row));
     table.add(name, each);
 }
-
-constexpr const char* kEmptyPtx = R"(
-.version 7.0
-.target sm_52
-.address_size 64
-.visible .entry bench_empty()
-{
-    ret;
-}
-)";
 
 }  // namespace
 

@@ -87,6 +87,9 @@ class Session {
     const Driver& driver() const { return *driver_; }
     const DeviceInfo& info() const { return info_; }
     CUdevice device() const { return device_; }
+    /// For threads that make calls beside this one.
+    CUcontext context() const { return context_; }
+    int attribute(CUdevice_attribute which) const;
     CUstream stream() const { return stream_->handle; }
     std::uint64_t free_bytes() const;
 
@@ -99,7 +102,6 @@ class Session {
 
   private:
     void read_info();
-    int attribute(CUdevice_attribute which) const;
 
     std::unique_ptr<Driver> driver_;
     CUdevice device_ = 0;

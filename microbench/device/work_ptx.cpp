@@ -53,6 +53,43 @@ std::string chains(const std::string& format_of_one) {
 
 }  // namespace
 
+const char* const kEmptyPtx = R"(
+.version 7.0
+.target sm_52
+.address_size 64
+.visible .entry bench_empty()
+{
+    ret;
+}
+)";
+
+const char* const kSpinPtx = R"(
+.version 7.0
+.target sm_52
+.address_size 64
+.visible .entry bench_spin(.param .u64 prounds, .param .u64 pout)
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<3>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [prounds];
+    ld.param.u64 %rd2, [pout];
+    mov.u32 %r1, 1;
+NEXT:
+    setp.eq.u64 %p1, %rd1, 0;
+    @%p1 bra DONE;
+    mad.lo.u32 %r1, %r1, 1664525, 1013904223;
+    sub.u64 %rd1, %rd1, 1;
+    bra NEXT;
+DONE:
+    setp.ne.u32 %p2, %r1, 0;
+    @%p2 bra END;
+    st.global.u32 [%rd2], %r1;
+END:
+    ret;
+}
+)";
+
 const char* stream_name(Stream4 kind) {
     constexpr std::array<const char*, 4> kNames{"read", "write", "copy", "triad"};
     return kNames[static_cast<std::size_t>(kind)];

@@ -6,6 +6,13 @@
 
 namespace libswap::bench {
 
+/// bench_empty(): does nothing.
+extern const char* const kEmptyPtx;
+
+/// bench_spin(rounds, out): one thread adds and multiplies, each step waiting for the one before.
+/// `out`, 4 bytes, is written only where the result is 0.
+extern const char* const kSpinPtx;
+
 /// What a kernel does with arrays of 4-byte words.
 enum class Stream4 { Read, Write, Copy, Triad };
 const char* stream_name(Stream4 kind);

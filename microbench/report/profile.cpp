@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "microbench/report/table_json.hpp"
+
 namespace libswap::bench {
 
 namespace {
@@ -113,20 +115,7 @@ std::string format_json(const Report& report) {
     Json json;
     json["profile"] = profile_json(report.profile);
     json["tables"] = Json::array();
-    for (const Table& table : report.tables) {
-        Json rows = Json::array();
-        for (const Row& row : table.rows)
-            rows.push_back({{"name", row.name},
-                            {"median", row.value.median},
-                            {"minimum", row.value.least},
-                            {"spread_percent", row.value.spread_percent},
-                            {"samples", row.value.samples}});
-        json["tables"].push_back({{"key", table.key},
-                                  {"question", table.question},
-                                  {"unit", table.unit},
-                                  {"rows", std::move(rows)},
-                                  {"notes", table.notes}});
-    }
+    for (const Table& table : report.tables) json["tables"].push_back(table_json(table));
     if (!report.hierarchy.global_curve.points.empty())
         json["hierarchy"] = hierarchy_json(report.hierarchy);
     json["not_measured"] = report.not_measured;

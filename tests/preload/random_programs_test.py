@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: The libswap authors
 """Random programs end with the same bytes and the same errors with libswap as without.
 
-usage: random_programs_test.py --program BIN --libswap SO --simgpu DIR [--first SEED] [--count N | --total N] [--kept]
+usage: random_programs_test.py --program BIN --libswap SO [--simgpu DIR] [--first SEED] [--count N | --total N] [--kept]
 
 Programs run many in one process, with a budget that forces swapping and, in some cases, delays that force
 bad timing. --count: so many of each case, as it is. --total: so many of all cases together, with budgets of
@@ -54,12 +54,17 @@ class Run:
 
     def once(self, memory, settings, words, devices):
         """Lines of the programs, everything said, and the exit status of one process."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("LIBSWAP_", "SIMGPU_")) or k == "LIBSWAP_TEST_PRELOAD_FIRST"}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("LIBSWAP_") or k == "LIBSWAP_TEST_PRELOAD_FIRST"}
         first = environment.pop("LIBSWAP_TEST_PRELOAD_FIRST", "")
-        stand_ins = [f"{self.options.simgpu}/{name}" for name in ("libcuda.so.1", "libcudart.so.13")]
         preload = [first] if first else []
-        preload += ([self.options.libswap] if "LIBSWAP_BUDGET" in settings else []) + stand_ins
-        environment |= {"LD_PRELOAD": ":".join(preload), "LD_LIBRARY_PATH": self.options.simgpu, "SIMGPU_MEMORY": memory, "SIMGPU_DEVICES": devices} | settings
+        preload += [self.options.libswap] if "LIBSWAP_BUDGET" in settings else []
+        if self.options.simgpu:
+            environment = {k: v for k, v in environment.items() if not k.startswith("SIMGPU_")}
+            preload += [f"{self.options.simgpu}/{name}" for name in ("libcuda.so.1", "libcudart.so.13")]
+            environment |= {"LD_LIBRARY_PATH": self.options.simgpu, "SIMGPU_MEMORY": memory, "SIMGPU_DEVICES": devices}
+        else:
+            preload += [name for name in environment.get("LD_PRELOAD", "").split(":") if name]
+        environment |= {"LD_PRELOAD": ":".join(preload)} | settings
         try:
             done = subprocess.run([self.options.program, *words], env=environment, capture_output=True, text=True, errors="replace", timeout=self.options.timeout)
         except subprocess.TimeoutExpired as expired:
@@ -180,8 +185,9 @@ def run_kept(run):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("program", "libswap", "simgpu"):
+    for name in ("program", "libswap"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--simgpu", help="folder of the stand-ins; without it: the driver that programs find here")
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--total", type=int, help="programs of all cases together")
