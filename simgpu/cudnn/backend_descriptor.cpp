@@ -77,15 +77,17 @@ cudnnStatus_t answer(const std::vector<std::int64_t>& numbers, std::int64_t requ
     return CUDNN_STATUS_SUCCESS;
 }
 
-/// Fills in the descriptors that the program made for the answer.
+/// Fills in the descriptors that the program made for the answer. Counts those: callers ask for the
+/// best few, and take as many as they are told. Without a place for any, all that there are.
 cudnnStatus_t answer_descriptors(const std::vector<BackendRef>& states, std::int64_t requested,
                                  std::int64_t* count, void* elements) {
+    const auto all = static_cast<std::int64_t>(states.size());
+    const std::int64_t filled = elements == nullptr ? 0 : std::min(all, requested);
     if (count != nullptr) {
-        *count = static_cast<std::int64_t>(states.size());
+        *count = elements == nullptr ? all : filled;
     }
     auto* handles = static_cast<cudnnBackendDescriptor_t*>(elements);
-    for (std::size_t i = 0;
-         handles != nullptr && i < states.size() && static_cast<std::int64_t>(i) < requested; ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(filled); ++i) {
         auto* handle = static_cast<BackendHandle*>(handles[i]);
         if (handle == nullptr || handle->state->type() != states[i]->type()) {
             return refuse(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,

@@ -151,6 +151,12 @@ class CudnnBackend : public Cudnn {
                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, handles.data()),
             CUDNN_STATUS_SUCCESS);
         for (const auto& config : configs) execute(*config, uids, pointers);
+        // Who asks for the best one is told of one.
+        ASSERT_EQ(
+            cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, handles.data()),
+            CUDNN_STATUS_SUCCESS);
+        EXPECT_EQ(count, 1);
     }
 
     void execute(const Descriptor& config, const std::vector<std::int64_t>& uids,
