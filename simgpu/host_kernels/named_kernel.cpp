@@ -7,9 +7,10 @@
 namespace simgpu {
 
 NamedKernel find_named_kernel(const KernelName& name) {
-    for (const auto find : {torch::find_elementwise, torch::find_reduce, torch::find_softmax,
-                            torch::find_layer_norm, torch::find_loss, torch::find_embedding,
-                            torch::find_multi_tensor, torch::find_scatter_gather}) {
+    for (const auto find :
+         {torch::find_elementwise, torch::find_reduce, torch::find_softmax, torch::find_layer_norm,
+          torch::find_loss, torch::find_embedding, torch::find_max_pool,
+          torch::find_flash_attention, torch::find_multi_tensor, torch::find_scatter_gather}) {
         if (NamedKernel kernel = find(name)) return kernel;
     }
     return {};

@@ -104,10 +104,30 @@ void add_to_scalar(const Elements& e) {
     for_each_element<1>(e, [=](double x) { return other + alpha * x; });
 }
 
+/// The lambda holds which limits there are (least, most, both), then two; one alone is the first.
 void clamp(const Elements& e) {
-    const double low = value(e, 0);
-    const double high = value(e, 1);
+    constexpr std::int32_t kLeast = 0;
+    constexpr std::int32_t kMost = 1;
+    const auto limits = e.held<std::int32_t>(0);
+    const ScalarType type = e.types[0];
+    const std::size_t width = size_of(calculating(type));
+    const std::size_t at = width < 4 ? 4 : width;
+    const double first = value(e, 0, type, at);
+    const double low = limits == kMost ? -HUGE_VAL : first;
+    const double high = limits == kMost    ? first
+                        : limits == kLeast ? HUGE_VAL
+                                           : value(e, 1, type, at);
     for_each_element<1>(e, [=](double x) { return relu_like(x, low, high); });
+}
+
+/// The lambda holds (threshold, value) as elements: also the gradient of ReLU.
+void threshold(const Elements& e) {
+    const ScalarType type = e.types[0];
+    const std::size_t width = size_of(type);
+    if (2 * width > e.state.size()) return;
+    const double limit = load(type, e.state.data());
+    const double held = load(type, e.state.data() + width);
+    for_each_element<2>(e, [=](double x, double other) { return x <= limit ? held : other; });
 }
 
 void masked_fill(const Elements& e) {
@@ -230,6 +250,7 @@ constexpr std::array kRows{
     Row{"GeluBackwardCUDAKernelImpl", "GeluType)::{lambda()#2}", 2, Result::AsInputs,
         times_slope<gelu_slope>},
     Row{"launch_clamp_scalar", "", 1, Result::AsInputs, clamp},
+    Row{"threshold_kernel_impl", "", 2, Result::AsInputs, threshold},
     Row{"masked_fill_kernel", "", 2, Result::AsInputs, masked_fill},
     Row{"where_kernel_impl", "", 3, Result::AsInputs, where},
     Row{"addcmul_cuda", "", 3, Result::AsInputs, addcmul},

@@ -10,8 +10,10 @@ namespace simgpu::torch {
 
 NamedKernel find_elementwise(const KernelName& name);
 NamedKernel find_embedding(const KernelName& name);
+NamedKernel find_flash_attention(const KernelName& name);
 NamedKernel find_layer_norm(const KernelName& name);
 NamedKernel find_loss(const KernelName& name);
+NamedKernel find_max_pool(const KernelName& name);
 NamedKernel find_multi_tensor(const KernelName& name);
 NamedKernel find_reduce(const KernelName& name);
 NamedKernel find_scatter_gather(const KernelName& name);

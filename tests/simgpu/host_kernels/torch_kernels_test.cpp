@@ -98,6 +98,42 @@ TEST(TorchKernels, ScalarsStandOnTheirSide) {
     EXPECT_EQ(out, (std::vector<float>{8, 16, 32}));
 }
 
+TEST(TorchKernels, ThresholdGivesTheGradientOfRelu) {
+    const std::vector<float> result{0, 2, 0, 4};
+    const std::vector<float> grad{1, 2, 3, 4};
+    std::vector<float> out(4);
+    Bytes functor(8);  // {threshold, value}
+    ASSERT_TRUE(
+        run("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_13BinaryFunctorIfffZNS0_21thre"
+            "shold_kernel_implIfEEvRNS_18TensorIteratorBaseET_S6_EUlffE_EESt5arrayIPcLm3EELb0EEEvi"
+            "T0_T1_",
+            {value(4), functor, pointers({out.data(), result.data(), grad.data()})}));
+    EXPECT_EQ(out, (std::vector<float>{0, 2, 0, 4}));
+}
+
+TEST(TorchKernels, ClampHasOneLimitOrBoth) {
+    const std::vector<float> in{-2, -1, 0, 1, 2};
+    std::vector<float> out(5);
+    const auto clamped = [&](std::int32_t limits) {
+        Bytes functor;  // {which limits, first, second}
+        put(functor, 0, limits);
+        put(functor, 4, -1.0F);
+        put(functor, 8, 1.5F);
+        EXPECT_TRUE(
+            run("void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous "
+                "namespace)::launch_clamp_scalar(at::TensorIteratorBase&, c10::Scalar, "
+                "c10::Scalar, at::native::detail::ClampLimits)::{lambda()#1}::operator()() "
+                "const::{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, "
+                "2ul> >(int, at::native::(anonymous namespace)::launch_clamp_scalar, "
+                "std::array<char*, 2ul>)",
+                {value(5), functor, pointers({out.data(), in.data()})}));
+        return out;
+    };
+    EXPECT_EQ(clamped(0), (std::vector<float>{-1, -1, 0, 1, 2}));
+    EXPECT_EQ(clamped(1), (std::vector<float>{-2, -1, -1, -1, -1}));
+    EXPECT_EQ(clamped(2), (std::vector<float>{-1, -1, 0, 1, 1.5}));
+}
+
 TEST(TorchKernels, StridedFormsFollowTheirOffsets) {
     // A row added to a transposed matrix.
     const std::vector<float> matrix{1, 2, 3, 4, 5, 6};
@@ -115,6 +151,39 @@ TEST(TorchKernels, StridedFormsFollowTheirOffsets) {
             "DAFunctor_addIfEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
             {value(6), lambda}));
     EXPECT_EQ(out, (std::vector<float>{11, 24, 12, 25, 13, 26}));
+}
+
+TEST(TorchKernels, MaxPoolTakesTheMostOfAWindowAndGivesItsGradientBack) {
+    // Two channels of 3 x 3, windows of 2 x 2 at each second place of the padded plane.
+    const std::vector<float> in{1, 5, 2, 7, 3, 4, 0, 6, 9, -1, -5, -2, -7, -3, -4, -9, -6, -8};
+    std::vector<float> out(8);
+    std::vector<std::int64_t> places(8);
+    std::vector<Bytes> parameters{value(8),
+                                  pointers({in.data()}),
+                                  value(std::int64_t{2}),
+                                  value(std::int64_t{3}),
+                                  value(3),
+                                  value(2),
+                                  value(2)};
+    for (const int number : {2, 2, 2, 2, 1, 1, 1, 1}) parameters.push_back(value(number));
+    parameters.push_back(pointers({out.data()}));
+    parameters.push_back(pointers({places.data()}));
+    ASSERT_TRUE(run("_ZN2at6native8internal21max_pool_forward_nchwIfiEEvT0_PKT_llliiiiiiiiiiPS4_Pl",
+                    parameters));
+    EXPECT_EQ(out, (std::vector<float>{1, 5, 7, 9, -1, -2, -7, -3}));
+    EXPECT_EQ(places, (std::vector<std::int64_t>{0, 1, 3, 8, 0, 2, 3, 4}));
+
+    std::vector<float> grad(18, 5.0F);
+    const std::vector<float> from{1, 2, 3, 4, 5, 6, 7, 8};
+    parameters = {pointers({from.data()}), pointers({places.data()}), value(1), value(2)};
+    for (const int number : {3, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1})
+        parameters.push_back(value(number));
+    parameters.push_back(pointers({grad.data()}));
+    ASSERT_TRUE(
+        run("_ZN2at6native8internal22max_pool_backward_nchwIffiEEvPKT_PKlT1_S8_S8_S8_S8_S8_"
+            "iiiiiiiiPS3_",
+            parameters));
+    EXPECT_EQ(grad, (std::vector<float>{1, 2, 0, 3, 0, 0, 0, 0, 4, 5, 0, 6, 7, 8, 0, 0, 0, 0}));
 }
 
 TEST(TorchKernels, SoftmaxRowsAddUpToOne) {
