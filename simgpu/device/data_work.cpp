@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 
+#include <algorithm>
 #include <cstring>
 
 #include "simgpu/device/op.hpp"
@@ -38,7 +39,9 @@ Status run_copy_row(Op& op, std::uint64_t dst, std::uint64_t src, std::uint64_t 
     if (!from.ok) return CUDA_ERROR_ILLEGAL_ADDRESS;
     const Access to = op.access->copy_span(dst, bytes, true, true);
     if (!to.ok) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    if (!op.access->without_data()) std::memmove(to.host, from.host, bytes);
+    constexpr std::uint64_t kLostBytes = 4096;
+    const std::uint64_t lost = op.loses_page ? std::min(kLostBytes, bytes) : 0;
+    if (!op.access->without_data()) std::memmove(to.host + lost, from.host + lost, bytes - lost);
     return CUDA_SUCCESS;
 }
 

@@ -37,6 +37,11 @@ bool parse_class(std::string_view text, OpClass& op_class) {
     return false;
 }
 
+bool is_copy(OpClass op_class) {
+    return op_class == OpClass::H2d || op_class == OpClass::D2h || op_class == OpClass::D2d ||
+           op_class == OpClass::H2h;
+}
+
 }  // namespace
 
 const char* op_class_name(OpClass op_class) {
@@ -52,7 +57,11 @@ bool Delays::parse_rule(std::string_view text, Rule& rule) {
         return false;
     }
     if (!parse_class(text.substr(0, colon), rule.op_class)) return false;
-    if (!parse_duration(text.substr(equals + 1), rule.delay_ns)) return false;
+    rule.does.loses_page = text.substr(equals + 1) == "lost";
+    const bool fits = rule.does.loses_page
+                          ? is_copy(rule.op_class)
+                          : parse_duration(text.substr(equals + 1), rule.does.delay_ns);
+    if (!fits) return false;
     std::string_view which = text.substr(colon + 1, equals - colon - 1);
     if (which == "*") return true;
     rule.when = Rule::When::Nth;
@@ -78,7 +87,7 @@ bool Delays::parse(std::string_view spec, std::string* error) {
             if (error != nullptr) {
                 *error = "cannot read the delay '" + std::string(text) +
                          "', wanted CLASS:WHICH=TIME as in h2d:5=2ms, kernel:*=100us, "
-                         "kernel:every7=1ms or d2h:3+=10us";
+                         "kernel:every7=1ms, d2h:3+=10us or d2h:5=lost";
             }
             return false;
         }
@@ -89,17 +98,19 @@ bool Delays::parse(std::string_view spec, std::string* error) {
     return true;
 }
 
-std::uint64_t Delays::next_ns(OpClass op_class) {
+Disturbance Delays::next(OpClass op_class) {
     const std::uint64_t n = ++counts_[static_cast<int>(op_class)];
-    std::uint64_t delay_ns = 0;
+    Disturbance result;
     for (const Rule& rule : rules_) {
         if (rule.op_class != op_class) continue;
         const bool hit = rule.when == Rule::When::Nth    ? n == rule.n
                          : rule.when == Rule::When::From ? n >= rule.n
                                                          : n % rule.n == 0;
-        if (hit) delay_ns += rule.delay_ns;
+        if (!hit) continue;
+        result.delay_ns += rule.does.delay_ns;
+        result.loses_page = result.loses_page || rule.does.loses_page;
     }
-    return delay_ns;
+    return result;
 }
 
 }  // namespace simgpu

@@ -149,7 +149,7 @@ void Timeline::begin(const OpPtr& op) {
             return;
         case Op::Kind::Kernel:
         case Op::Kind::Memset:
-            op->delay_ns = delays_.next_ns(op->op_class);
+            op->delay_ns = delays_.next(op->op_class).delay_ns;
             add_timer(now_ns() + launch_latency_ns(*op) + op->delay_ns, TimerKind::WantCompute, op);
             return;
         case Op::Kind::Function:
@@ -179,7 +179,9 @@ OpClass Timeline::classify(const CopyRequest& copy) const {
 
 void Timeline::begin_copy(const OpPtr& op) {
     op->op_class = classify(op->copy);
-    op->delay_ns = delays_.next_ns(op->op_class);
+    const Disturbance disturbance = delays_.next(op->op_class);
+    op->delay_ns = disturbance.delay_ns;
+    op->loses_page = disturbance.loses_page;
     if (op->op_class == OpClass::D2d) {
         add_timer(now_ns() + launch_latency_ns(*op) + op->delay_ns, TimerKind::WantCompute, op);
     } else if (is_transfer(*op)) {

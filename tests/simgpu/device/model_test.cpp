@@ -71,13 +71,24 @@ TEST(LinkModel, HonoursALimit) {
 TEST(Delays, CountPerClass) {
     Delays delays;
     ASSERT_TRUE(delays.parse("h2d:2=5us,kernel:every2=1ms,d2h:3+=7ns,memset:*=1s", nullptr));
-    EXPECT_EQ(delays.next_ns(OpClass::H2d), 0u);
-    EXPECT_EQ(delays.next_ns(OpClass::Kernel), 0u);
-    EXPECT_EQ(delays.next_ns(OpClass::H2d), 5000u);
-    EXPECT_EQ(delays.next_ns(OpClass::Kernel), 1'000'000u);
-    EXPECT_EQ(delays.next_ns(OpClass::H2d), 0u);
-    for (const auto want : {0u, 0u, 7u, 7u}) EXPECT_EQ(delays.next_ns(OpClass::D2h), want);
-    EXPECT_EQ(delays.next_ns(OpClass::Memset), 1'000'000'000u);
+    EXPECT_EQ(delays.next(OpClass::H2d).delay_ns, 0u);
+    EXPECT_EQ(delays.next(OpClass::Kernel).delay_ns, 0u);
+    EXPECT_EQ(delays.next(OpClass::H2d).delay_ns, 5000u);
+    EXPECT_EQ(delays.next(OpClass::Kernel).delay_ns, 1'000'000u);
+    EXPECT_EQ(delays.next(OpClass::H2d).delay_ns, 0u);
+    for (const auto want : {0u, 0u, 7u, 7u}) EXPECT_EQ(delays.next(OpClass::D2h).delay_ns, want);
+    EXPECT_EQ(delays.next(OpClass::Memset).delay_ns, 1'000'000'000u);
+}
+
+TEST(Delays, LoseWhatTheyAreToldTo) {
+    Delays delays;
+    ASSERT_TRUE(delays.parse("d2h:2=lost,d2h:2=5us", nullptr));
+    EXPECT_FALSE(delays.next(OpClass::D2h).loses_page);
+    EXPECT_FALSE(delays.next(OpClass::H2d).loses_page);
+    const Disturbance second = delays.next(OpClass::D2h);
+    EXPECT_TRUE(second.loses_page);
+    EXPECT_EQ(second.delay_ns, 5000u);
+    EXPECT_FALSE(delays.next(OpClass::D2h).loses_page);
 }
 
 TEST(Delays, RefuseNonsenseAndKeepWhatWas) {
@@ -86,12 +97,12 @@ TEST(Delays, RefuseNonsenseAndKeepWhatWas) {
     std::string error;
     for (const char* text :
          {"kernel", "kernel:*", "kernel:*=", "kernel:*=5", "kernel:*=5h", "x:*=5us", "kernel:0=5us",
-          "kernel:every=5us", "kernel:-1=5us", "=:"}) {
+          "kernel:every=5us", "kernel:-1=5us", "=:", "kernel:*=lost", "d2h:*=losts"}) {
         error.clear();
         EXPECT_FALSE(delays.parse(text, &error)) << text;
         EXPECT_FALSE(error.empty());
     }
-    EXPECT_EQ(delays.next_ns(OpClass::Kernel), 1000u);
+    EXPECT_EQ(delays.next(OpClass::Kernel).delay_ns, 1000u);
 }
 
 }  // namespace

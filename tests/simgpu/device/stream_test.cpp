@@ -409,6 +409,19 @@ TEST_F(StreamTest, DelaysAreAddedWhereTheyWereAskedFor) {
     EXPECT_NEAR(ms(*begin, *end), 3 + 7 + 1, 0.05);
 }
 
+TEST_F(StreamTest, ACopyThatIsToldToLosesItsFirstPage) {
+    const auto va = buffer(kMiB);
+    const std::vector<std::byte> in(kMiB, std::byte{1});
+    std::vector<std::byte> out(kMiB, std::byte{2});
+    ASSERT_TRUE(machine.set_delays("d2h:1=lost", nullptr));
+    ASSERT_EQ(stream->copy(copy_of(va, in.data(), kMiB)), CUDA_SUCCESS);
+    ASSERT_EQ(stream->copy(copy_of(out.data(), va, kMiB)), CUDA_SUCCESS);
+    EXPECT_EQ(out[4095], std::byte{2});
+    EXPECT_EQ(out[4096], std::byte{1});
+    ASSERT_EQ(stream->copy(copy_of(out.data(), va, kMiB)), CUDA_SUCCESS);
+    EXPECT_EQ(out, in);
+}
+
 TEST_F(StreamTest, MemoryCallsCostSimulatedTime) {
     const auto va = machine.memory().reserve(64 * kMiB, 0, 0).value();
     const auto begin = mark(*stream);
