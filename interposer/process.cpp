@@ -5,6 +5,7 @@
 
 #include "interposer/process.hpp"
 
+#include "interposer/torch_environment.hpp"
 #include "interposer/version.hpp"
 #include "runtime/log.hpp"
 
@@ -84,6 +85,7 @@ void start() {
     }
     set_driver(table);
     if (log_enabled(LogLevel::Info)) say_hello(settings);
+    report_torch_environment();
     Engine* engine = Engine::start(driver(), settings);
     if (!engine) return;
     engine->set_passed_through(&report_passed_through);

@@ -13,9 +13,16 @@
 #include <charconv>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 namespace libswap {
 namespace {
+
+constexpr std::pair<std::string_view, TorchAllocator> kTorchAllocators[] = {
+    {"split", TorchAllocator::Split},
+    {"async", TorchAllocator::Async},
+    {"uncached", TorchAllocator::Uncached},
+    {"leave", TorchAllocator::Leave}};
 
 std::string lower(std::string_view text) {
     std::string result(text);
@@ -148,6 +155,16 @@ bool parse_report(std::string_view text, Report* out) {
     return true;
 }
 
+bool parse_torch(std::string_view text, TorchAllocator* out) {
+    const std::string word = lower(text);
+    for (const auto& [name, allocator] : kTorchAllocators) {
+        if (word != name) continue;
+        *out = allocator;
+        return true;
+    }
+    return false;
+}
+
 /// A file name; %p stands for the process id, so that the processes of one job do not write over
 /// each other.
 bool parse_text(std::string_view text, std::string* out) {
@@ -174,6 +191,11 @@ std::string show(Mode mode) {
     return mode == Mode::Swap ? "swap" : mode == Mode::Observe ? "observe" : "off";
 }
 std::string show(Report report) { return report == Report::Virtual ? "virtual" : "device"; }
+std::string show(TorchAllocator allocator) {
+    for (const auto& [name, value] : kTorchAllocators)
+        if (value == allocator) return std::string(name);
+    return {};
+}
 std::string show(FillByte fill) {
     return fill.is_set ? fmt::format("{:#04x}", fill.value) : "(none)";
 }

@@ -26,6 +26,8 @@ struct Amount {
 
 enum class Mode { Swap, Observe, Off };
 enum class Report { Virtual, Device };
+/// What PyTorch's allocator is asked to do: docs/pytorch.md.
+enum class TorchAllocator { Split, Async, Uncached, Leave };
 
 /// A byte that new memory is filled with, or none.
 struct FillByte {

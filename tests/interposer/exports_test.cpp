@@ -31,7 +31,7 @@ std::set<std::string> hook_names() {
 #define CUDNN(name) #name,
 #include "interposer/cudnn_exports.def"
 #undef CUDNN
-        "dlsym", "dlvsym"};
+        "dlsym", "dlvsym", "getenv"};
 }
 
 TEST(Exports, AreTheHooksAndNothingElse) {

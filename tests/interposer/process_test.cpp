@@ -197,6 +197,35 @@ TEST(Bystander, HasNoThreadOfOurs) {
     EXPECT_EQ(outcome.output, "Threads:\t1\n");
 }
 
+/// What C code of a Python program gets from getenv, what Python and its children see, and the
+/// lines at the start of the engine.
+std::string torch_environment(const Strings& more) {
+    const std::string script =
+        "import ctypes as c, os; get = c.CDLL(None).getenv; get.restype = c.c_char_p\n"
+        "print(*(get(n) for n in (b'PYTORCH_ALLOC_CONF', b'PYTORCH_CUDA_ALLOC_CONF', "
+        "b'PYTORCH_NO_CUDA_MEMORY_CACHING', b'LC_ALL')), flush=True)\n"
+        "print([n for n in os.environ if n.startswith('PYTORCH')], flush=True)\n"
+        "os.system('env | grep -c ^PYTORCH')";
+    return run({"python3", "-c", script}, with(plain(), more)).output;
+}
+
+// PyTorch's C++ reads its settings by getenv; nothing else learns of what it is told.
+TEST(Torch, IsToldByGetenvAlone) {
+    EXPECT_EQ(torch_environment({}), "None b'max_split_size_mb:21' None b'C'\n[]\n0\n");
+    EXPECT_EQ(torch_environment({"LIBSWAP_TORCH=uncached"}), "None None b'1' b'C'\n[]\n0\n");
+    EXPECT_EQ(torch_environment({"PYTORCH_ALLOC_CONF=backend:native"}),
+              "b'backend:native' None None b'C'\n['PYTORCH_ALLOC_CONF']\n1\n");
+}
+
+// As a script does before it imports PyTorch.
+TEST(Torch, HearsWhatAScriptSets) {
+    const std::string script =
+        "import ctypes as c, os; os.environ['PYTORCH_ALLOC_CONF'] = 'backend:native'\n"
+        "get = c.CDLL(None).getenv; get.restype = c.c_char_p\n"
+        "print(get(b'PYTORCH_CUDA_ALLOC_CONF'))";
+    EXPECT_EQ(run({"python3", "-c", script}, plain()).output, "None\n");
+}
+
 // Less than a millisecond for a process that never touches CUDA: medians of 100 alternating runs
 // each.
 TEST(Bystander, StartsAsFast) {

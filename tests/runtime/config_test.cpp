@@ -79,6 +79,7 @@ TEST(Config, NonsenseKeepsTheDefaultAndSaysWhy) {
         {"LIBSWAP_BUDGET", "."},        {"LIBSWAP_BUDGET", "99999999999999999999"},
         {"LIBSWAP_BUDGET", "9999999T"}, {"LIBSWAP_HOST_LIMIT", "60%%"},
         {"LIBSWAP_MIN_SWAP", "50%"},    {"LIBSWAP_MODE", "on"},
+        {"LIBSWAP_TORCH", "native"},    {"LIBSWAP_TORCH", "split,async"},
         {"LIBSWAP_VERIFY", "2"},        {"LIBSWAP_VERBOSE", "3"},
         {"LIBSWAP_FILL", "256"},        {"LIBSWAP_FILL", "0x"},
         {"LIBSWAP_FILL", "-1"},         {"LIBSWAP_FILL", "12 "},
@@ -111,6 +112,8 @@ TEST(Config, WordsOfEveryKindAreUnderstood) {
     EXPECT_EQ(parse_one("LIBSWAP_FILL", "0xa5").fill.value, 0xa5);
     EXPECT_EQ(parse_one("LIBSWAP_FILL", "0").fill.value, 0);
     EXPECT_TRUE(parse_one("LIBSWAP_FILL", "0").fill.is_set);
+    EXPECT_EQ(parse_one("LIBSWAP_TORCH", "async").torch, TorchAllocator::Async);
+    EXPECT_EQ(parse_one("LIBSWAP_TORCH", "Leave").torch, TorchAllocator::Leave);
     EXPECT_EQ(parse_one("LIBSWAP_MAX_SLOWDOWN", "1.3").max_slowdown, 1.3);
 }
 
