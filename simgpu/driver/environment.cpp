@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "simgpu/driver/log.hpp"
+#include "simgpu/driver/machines_folder.hpp"
 
 namespace simgpu::driver {
 
@@ -81,7 +82,7 @@ std::vector<std::string> profile_directories() {
             directories.push_back(above / "share" / "libswap" / "machines");
         }
     }
-    directories.emplace_back(SIMGPU_MACHINES_DIR);
+    directories.emplace_back(kMachinesFolder);
     return directories;
 }
 
