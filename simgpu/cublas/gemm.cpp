@@ -10,6 +10,7 @@
 #include "simgpu/cublas/api.hpp"
 #include "simgpu/cublas/handle.hpp"
 #include "simgpu/cublas/log.hpp"
+#include "simgpu/cublas/operands.hpp"
 #include "simgpu/half_float.hpp"
 
 namespace libswap::simgpu::cublas {
@@ -27,10 +28,6 @@ struct Shape {
     std::int64_t batch = 1;
 };
 
-bool is_operation(cublasOperation_t operation) {
-    return operation == CUBLAS_OP_N || operation == CUBLAS_OP_T || operation == CUBLAS_OP_C;
-}
-
 bool is_valid(const Shape& s) {
     if (!is_operation(s.transa) || !is_operation(s.transb)) {
         return false;
@@ -43,8 +40,6 @@ bool is_valid(const Shape& s) {
     return s.lda >= std::max<std::int64_t>(1, a_rows) &&
            s.ldb >= std::max<std::int64_t>(1, b_rows) && s.ldc >= std::max<std::int64_t>(1, s.m);
 }
-
-std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
 /// Element types of A and B, and of C.
 struct Types {

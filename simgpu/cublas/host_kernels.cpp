@@ -12,32 +12,14 @@
 #include "simgpu/cublas/blas.hpp"
 #include "simgpu/cublas/kernels.hpp"
 #include "simgpu/half_float.hpp"
+#include "simgpu/launch_memory.hpp"
 
 namespace libswap::simgpu::cublas {
 namespace {
 
-/// The launch's device memory, and what the launch costs. Once a span is not to be had the launch
-/// has faulted, and every later one is null too.
-class Work {
+class Work : public LaunchMemory {
   public:
-    explicit Work(const SimgpuHostLaunch* launch) : launch_(launch) {}
-    Work(const Work&) = delete;
-    ~Work() {
-        *launch_->flops = flops_;
-        *launch_->bytes = bytes_;
-    }
-
-    template <typename T>
-    T* span(std::uint64_t va, std::int64_t elements) {
-        constexpr bool kWrite = !std::is_const_v<T>;
-        if (faulted_ || elements <= 0) {
-            return nullptr;
-        }
-        void* pointer = launch_->span(launch_, va, static_cast<std::size_t>(elements) * sizeof(T),
-                                      kWrite ? 1 : 0);
-        faulted_ = pointer == nullptr;
-        return static_cast<T*>(pointer);
-    }
+    using LaunchMemory::LaunchMemory;
 
     template <typename T>
     T scalar(const Scalar& scalar) {
@@ -47,19 +29,6 @@ class Work {
         const T* pointer = span<const T>(scalar.device, 1);
         return pointer == nullptr ? T{} : *pointer;
     }
-
-    bool faulted() const { return faulted_; }
-
-    void cost(double flops, double bytes) {
-        flops_ += flops;
-        bytes_ += bytes;
-    }
-
-  private:
-    const SimgpuHostLaunch* launch_;
-    bool faulted_ = false;
-    double flops_ = 0;
-    double bytes_ = 0;
 };
 
 template <typename T>

@@ -8,15 +8,10 @@
 
 #include "simgpu/cublas/api.hpp"
 #include "simgpu/cublas/handle.hpp"
+#include "simgpu/cublas/operands.hpp"
 
 namespace libswap::simgpu::cublas {
 namespace {
-
-std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
-
-bool is_operation(cublasOperation_t operation) {
-    return operation == CUBLAS_OP_N || operation == CUBLAS_OP_T || operation == CUBLAS_OP_C;
-}
 
 bool is_ld(std::int64_t ld, std::int64_t rows) { return ld >= std::max<std::int64_t>(1, rows); }
 

@@ -10,11 +10,14 @@
 
 #include "simgpu/cublas/handle.hpp"
 #include "simgpu/cublas/log.hpp"
+#include "simgpu/cublas/operands.hpp"
 #include "simgpu/cublaslt/descriptors.hpp"
 #include "simgpu/cublaslt/kernel.hpp"
 
 namespace libswap::simgpu::cublaslt {
 namespace {
+
+using cublas::address;
 
 struct Matrices {
     const Layout& a;
@@ -112,8 +115,6 @@ cublas::Scalar scalar(const MatmulDesc& desc, const void* pointer) {
     if (desc.scale_type == CUDA_R_64F) return {0, *static_cast<const double*>(pointer)};
     return {0, static_cast<double>(*static_cast<const float*>(pointer))};
 }
-
-std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
 MatmulParams params_of(const MatmulDesc& desc, const Matrices& m) {
     MatmulParams p{};

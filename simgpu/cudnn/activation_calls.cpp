@@ -6,6 +6,7 @@
 #include "simgpu/cudnn/checks.hpp"
 #include "simgpu/cudnn/descriptors.hpp"
 #include "simgpu/cudnn/kernels.hpp"
+#include "simgpu/cudnn/operand_params.hpp"
 #include "simgpu/cudnn/params.hpp"
 #include "simgpu/cudnn/problem.hpp"
 
@@ -30,13 +31,7 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescri
                                      const cudnnTensorDescriptor_t y_desc, void* y) {
     SIMGPU_CUDNN_TRY(check_operands(handle, {activation, alpha, x, beta, y}))
     SIMGPU_CUDNN_TRY(check_alike({x_desc, y_desc}))
-    ActivationParams params{};
-    params.x = address_of(x);
-    params.y = address_of(y);
-    params.alpha = scalar_at(alpha, x_desc->tensor.data_type());
-    params.beta = scalar_at(beta, x_desc->tensor.data_type());
-    params.x_desc = x_desc->tensor;
-    params.y_desc = y_desc->tensor;
+    auto params = forward_params<ActivationParams>(alpha, {x_desc, x}, beta, {y_desc, y});
     params.activation = activation->activation;
     ensure_context(*handle);
     return status_of(
@@ -51,17 +46,8 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescr
                                       const cudnnTensorDescriptor_t dx_desc, void* dx) {
     SIMGPU_CUDNN_TRY(check_operands(handle, {activation, alpha, y, dy, x, beta, dx}))
     SIMGPU_CUDNN_TRY(check_alike({y_desc, dy_desc, x_desc, dx_desc}))
-    ActivationGradientParams params{};
-    params.y = address_of(y);
-    params.dy = address_of(dy);
-    params.x = address_of(x);
-    params.dx = address_of(dx);
-    params.alpha = scalar_at(alpha, x_desc->tensor.data_type());
-    params.beta = scalar_at(beta, x_desc->tensor.data_type());
-    params.y_desc = y_desc->tensor;
-    params.dy_desc = dy_desc->tensor;
-    params.x_desc = x_desc->tensor;
-    params.dx_desc = dx_desc->tensor;
+    auto params = backward_params<ActivationGradientParams>(alpha, {y_desc, y}, {dy_desc, dy},
+                                                            {x_desc, x}, beta, {dx_desc, dx});
     params.activation = activation->activation;
     ensure_context(*handle);
     return status_of(
@@ -77,13 +63,7 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
     if (!is_softmax(algorithm, mode)) {
         return bad_param("no such algorithm or mode");
     }
-    SoftmaxParams params{};
-    params.x = address_of(x);
-    params.y = address_of(y);
-    params.alpha = scalar_at(alpha, x_desc->tensor.data_type());
-    params.beta = scalar_at(beta, x_desc->tensor.data_type());
-    params.x_desc = x_desc->tensor;
-    params.y_desc = y_desc->tensor;
+    auto params = forward_params<SoftmaxParams>(alpha, {x_desc, x}, beta, {y_desc, y});
     params.algorithm = algorithm;
     params.mode = mode;
     ensure_context(*handle);
@@ -102,14 +82,8 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t
     if (!is_softmax(algorithm, mode)) {
         return bad_param("no such algorithm or mode");
     }
-    SoftmaxParams params{};
-    params.x = address_of(dy);
-    params.y = address_of(y);
+    auto params = forward_params<SoftmaxParams>(alpha, {dy_desc, dy}, beta, {y_desc, y});
     params.dx = address_of(dx);
-    params.alpha = scalar_at(alpha, y_desc->tensor.data_type());
-    params.beta = scalar_at(beta, y_desc->tensor.data_type());
-    params.x_desc = dy_desc->tensor;
-    params.y_desc = y_desc->tensor;
     params.dx_desc = dx_desc->tensor;
     params.algorithm = algorithm;
     params.mode = mode;

@@ -4,6 +4,7 @@
 
 #include "simgpu/cudnn/checks.hpp"
 #include "simgpu/cudnn/kernels.hpp"
+#include "simgpu/cudnn/operand_params.hpp"
 #include "simgpu/cudnn/params.hpp"
 #include "simgpu/cudnn/problem.hpp"
 
@@ -182,13 +183,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
     if (!is_floating(x_desc->tensor.data_type())) {
         return not_supported("this data type");
     }
-    PoolingParams params{};
-    params.x = address_of(x);
-    params.y = address_of(y);
-    params.alpha = scalar_at(alpha, x_desc->tensor.data_type());
-    params.beta = scalar_at(beta, x_desc->tensor.data_type());
-    params.x_desc = x_desc->tensor;
-    params.y_desc = y_desc->tensor;
+    auto params = forward_params<PoolingParams>(alpha, {x_desc, x}, beta, {y_desc, y});
     params.shape = pooling->shape;
     ensure_context(*handle);
     return status_of(
@@ -208,17 +203,8 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
         !fits(pooling->shape, x_desc->tensor, y_desc->tensor)) {
         return bad_param("the shapes or types do not fit");
     }
-    PoolingGradientParams params{};
-    params.y = address_of(y);
-    params.dy = address_of(dy);
-    params.x = address_of(x);
-    params.dx = address_of(dx);
-    params.alpha = scalar_at(alpha, x_desc->tensor.data_type());
-    params.beta = scalar_at(beta, x_desc->tensor.data_type());
-    params.y_desc = y_desc->tensor;
-    params.dy_desc = dy_desc->tensor;
-    params.x_desc = x_desc->tensor;
-    params.dx_desc = dx_desc->tensor;
+    auto params = backward_params<PoolingGradientParams>(alpha, {y_desc, y}, {dy_desc, dy},
+                                                         {x_desc, x}, beta, {dx_desc, dx});
     params.shape = pooling->shape;
     ensure_context(*handle);
     return status_of(

@@ -119,7 +119,7 @@ std::vector<T> Work::load(std::uint64_t va, const Tensor& tensor) {
 template <typename T>
 void Work::store(std::uint64_t va, const Tensor& tensor, const std::vector<T>& values, double alpha,
                  double beta) {
-    if (faulted_ || values.empty()) {
+    if (faulted() || values.empty()) {
         return;
     }
     with_type(tensor.data_type(), [&]<typename Kind>(Kind) {
