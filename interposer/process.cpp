@@ -18,13 +18,15 @@ namespace libswap {
 namespace {
 
 constinit std::atomic<Engine*> g_engine{nullptr};
-constinit std::atomic<bool> g_started{false};
+
+enum Start : int { kNotBegun, kUnderWay, kDone };
+constinit std::atomic<int> g_start{kNotBegun};
 
 /// The child of a fork has no worker and no usable CUDA: it passes through until it calls cuInit by
 /// itself.
 void begin_again_in_child() noexcept {
     g_engine.store(nullptr, std::memory_order_relaxed);
-    g_started.store(false, std::memory_order_relaxed);
+    g_start.store(kNotBegun, std::memory_order_relaxed);
     reset_call_counts();
     Engine::forget();
 }
@@ -40,7 +42,7 @@ void list_calls() noexcept {
 
 void end_process() noexcept {
     note_process_exit();
-    if (!g_started.load(std::memory_order_relaxed)) return;  // a forked child that never used CUDA
+    if (g_start.load() == kNotBegun) return;  // a forked child that never used CUDA
     if (log_enabled(LogLevel::Debug)) list_calls();
     if (Engine* engine = active_engine()) engine->at_exit();
 }
@@ -97,13 +99,21 @@ void start() {
 Engine* active_engine() noexcept { return g_engine.load(std::memory_order_acquire); }
 
 void start_after_init() noexcept {
-    if (g_started.exchange(true)) return;
+    int seen = kNotBegun;
+    if (!g_start.compare_exchange_strong(seen, kUnderWay)) {
+        // Not before the engine is there: what this thread allocates next would be the driver's.
+        g_start.wait(kUnderWay);
+        return;
+    }
+    const HookScope scope;  // should the driver call itself, nobody waits for this thread
     settle_driver();
     try {
         start();
     } catch (...) {
         LIBSWAP_LOG(Warning, "no memory to start, passing through");
     }
+    g_start.store(kDone);
+    g_start.notify_all();
 }
 
 }  // namespace libswap

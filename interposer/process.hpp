@@ -12,7 +12,7 @@ class Engine;
 Engine* active_engine() noexcept;
 
 /// After a successful cuInit of the program: settles the driver, reads the settings and starts the
-/// engine. Does nothing from the second time on.
+/// engine. From the second time on it only waits until that is done. @thread any, outside of hooks
 void start_after_init() noexcept;
 
 }  // namespace libswap

@@ -73,6 +73,13 @@ INSTANTIATE_TEST_SUITE_P(Cases, Process,
                                          "addresses"),
                          [](const auto& info) { return std::string(info.param); });
 
+// While one thread's cuInit starts the engine, the others' wait for it: what they allocate next is
+// more than the device has.
+TEST(Threads, ThatBeginAtOnceAreAllSwapped) {
+    if (is_sanitized()) GTEST_SKIP() << "the sanitizer's runtime comes first";
+    expect_right("threads_at_once", kBuild + "/libslow_settings.so:" + LIBSWAP);
+}
+
 // Its settings are gone with it, and what it takes without them fits this device.
 TEST(Settings, OfAnEnvironmentThatIsGoneAreTheDefaults) {
     const Outcome outcome =

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -180,6 +181,26 @@ void small_stacks() {
     });
 }
 
+/// Threads that each begin with cuInit, all at the same moment.
+void threads_at_once() {
+    constexpr std::size_t kThreads = 8;
+    std::barrier begin(kThreads);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < kThreads; ++i)
+        threads.emplace_back([&] {
+            begin.arrive_and_wait();
+            open_device();
+            Buffers buffers;
+            buffers.allocate(3);
+            begin.arrive_and_wait();
+            buffers.fill();
+            buffers.verify();
+            begin.arrive_and_wait();
+            buffers.free();
+        });
+    for (std::thread& thread : threads) thread.join();
+}
+
 /// Frees what it has when its thread is over.
 struct ThreadsOwn {
     CUdeviceptr buffer = 0;
@@ -259,6 +280,7 @@ int main(int, char** arguments) {
     if (mode == "replaced") replaced(arguments[0]);
     if (mode == "signals") signals();
     if (mode == "small_stacks") small_stacks();
+    if (mode == "threads_at_once") threads_at_once();
     if (mode == "late_frees") late_frees();
     if (mode == "closed_streams") closed_streams();
     if (mode == "no_environment") no_environment();
