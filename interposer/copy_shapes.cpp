@@ -16,7 +16,6 @@ struct Side {
 
 struct Extent {
     std::size_t width, height, depth;
-    bool is_contiguous() const noexcept { return height <= 1 && depth <= 1; }
 };
 
 CopySide side_of(CUmemorytype type) noexcept {
@@ -32,24 +31,26 @@ CopySide side_of(CUmemorytype type) noexcept {
     }
 }
 
-void describe_side(const Side& side, const Extent& extent, CopySide* kind, std::uint64_t* first,
-                   std::size_t* bytes) noexcept {
-    *kind = side_of(side.type);
+Rows rows_of(const Side& side, const Extent& extent) noexcept {
     const std::size_t pitch = side.pitch ? side.pitch : extent.width;
     const std::size_t slice = pitch * (side.height ? side.height : extent.height);
     const std::uint64_t base =
         side.type == CU_MEMORYTYPE_HOST ? address_of(side.host) : side.device;
-    *first = base + side.x + side.y * pitch + side.z * slice;
-    const std::size_t rows = rows_extent(extent.width, extent.height, pitch);
-    *bytes = rows == 0 || extent.depth == 0 ? 0 : (extent.depth - 1) * slice + rows;
+    return {base + side.x + side.y * pitch + side.z * slice,
+            extent.width,
+            extent.height,
+            pitch,
+            extent.depth,
+            slice};
 }
 
 CopyRequest describe(const Side& dst, const Side& src, const Extent& extent, bool async,
                      CUstream stream) noexcept {
     CopyRequest request;
-    describe_side(dst, extent, &request.dst_side, &request.dst, &request.dst_bytes);
-    describe_side(src, extent, &request.src_side, &request.src, &request.src_bytes);
-    request.contiguous = extent.is_contiguous();
+    request.dst_side = side_of(dst.type);
+    request.src_side = side_of(src.type);
+    request.dst = rows_of(dst, extent);
+    request.src = rows_of(src, extent);
     request.async = async;
     request.stream = stream;
     return request;

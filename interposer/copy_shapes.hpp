@@ -24,18 +24,11 @@ inline CopyRequest linear_copy(CopySide dst_side, std::uint64_t dst, CopySide sr
     CopyRequest request;
     request.dst_side = dst_side;
     request.src_side = src_side;
-    request.dst = dst;
-    request.src = src;
-    request.dst_bytes = bytes;
-    request.src_bytes = bytes;
+    request.dst = Rows::range(dst, bytes);
+    request.src = Rows::range(src, bytes);
     request.async = async;
     request.stream = stream;
     return request;
-}
-
-/// Bytes from the first to behind the last that `rows` rows of `width` bytes touch, `pitch` apart.
-inline std::size_t rows_extent(std::size_t width, std::size_t rows, std::size_t pitch) noexcept {
-    return width == 0 || rows == 0 ? 0 : (rows - 1) * pitch + width;
 }
 
 CopyRequest copy_2d(const CUDA_MEMCPY2D& shape, bool async, CUstream stream) noexcept;
@@ -45,12 +38,12 @@ CopyRequest copy_3d_peer(const CUDA_MEMCPY3D_PEER& shape, bool async, CUstream s
 
 inline MemsetRequest fill(std::uint64_t dst, std::size_t element_bytes, std::size_t count,
                           bool async, CUstream stream) noexcept {
-    return {dst, element_bytes * count, async, stream};
+    return {Rows::range(dst, element_bytes * count), async, stream};
 }
 inline MemsetRequest fill_2d(std::uint64_t dst, std::size_t pitch, std::size_t element_bytes,
                              std::size_t width, std::size_t height, bool async,
                              CUstream stream) noexcept {
-    return {dst, rows_extent(width * element_bytes, height, pitch), async, stream};
+    return {{dst, width * element_bytes, height, pitch, 1, 0}, async, stream};
 }
 
 }  // namespace libswap

@@ -32,11 +32,23 @@ CUresult each_operation(Engine& engine, const CUstreamBatchMemOpParams* params, 
     if (count == 0 || !params) return real();
     const std::uint64_t address = operation_address(*params);
     const auto rest = [&] { return each_operation(engine, params + 1, count - 1, real); };
+    if (params->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64)
+        return engine.stream_write(address, params->writeValue.value64, rest);
     return address ? engine.use_for_good(&address, 1, StayReason::StreamValue, rest) : rest();
 }
 
-CUresult one_address(Engine& engine, std::uint64_t address, RealCall real) noexcept {
+CUresult wait_value(Engine& engine, std::uint64_t address, std::uint64_t, RealCall real) noexcept {
     return engine.use_for_good(&address, 1, StayReason::StreamValue, real);
+}
+
+CUresult write_value(Engine& engine, std::uint64_t address, cuuint32_t, RealCall real) noexcept {
+    return engine.use_for_good(&address, 1, StayReason::StreamValue, real);
+}
+
+/// It may be a pointer.
+CUresult write_value(Engine& engine, std::uint64_t address, cuuint64_t value,
+                     RealCall real) noexcept {
+    return engine.stream_write(address, value, real);
 }
 
 }  // namespace
@@ -80,18 +92,18 @@ LIBSWAP_HOOK(cuCtxSynchronize, (), (), return engine.context_synchronize(real);)
 LIBSWAP_HOOK(cuCtxSynchronize_v2, (CUcontext context), (context),
              return engine.context_synchronize(real);)
 
-#define LIBSWAP_VALUE_HOOKS(name, Value)                                                       \
+#define LIBSWAP_VALUE_HOOKS(name, Value, what)                                                 \
     LIBSWAP_HOOK_TWINS(                                                                        \
         name, _ptsz, (CUstream stream, CUdeviceptr address, Value value, unsigned flags),      \
-        (stream, address, value, flags), return one_address(engine, address, real);)           \
+        (stream, address, value, flags), return what(engine, address, value, real);)           \
     LIBSWAP_HOOK_TWINS(                                                                        \
         name##_v2, _ptsz, (CUstream stream, CUdeviceptr address, Value value, unsigned flags), \
-        (stream, address, value, flags), return one_address(engine, address, real);)
+        (stream, address, value, flags), return what(engine, address, value, real);)
 
-LIBSWAP_VALUE_HOOKS(cuStreamWriteValue32, cuuint32_t)
-LIBSWAP_VALUE_HOOKS(cuStreamWriteValue64, cuuint64_t)
-LIBSWAP_VALUE_HOOKS(cuStreamWaitValue32, cuuint32_t)
-LIBSWAP_VALUE_HOOKS(cuStreamWaitValue64, cuuint64_t)
+LIBSWAP_VALUE_HOOKS(cuStreamWriteValue32, cuuint32_t, write_value)
+LIBSWAP_VALUE_HOOKS(cuStreamWriteValue64, cuuint64_t, write_value)
+LIBSWAP_VALUE_HOOKS(cuStreamWaitValue32, cuuint32_t, wait_value)
+LIBSWAP_VALUE_HOOKS(cuStreamWaitValue64, cuuint64_t, wait_value)
 
 LIBSWAP_HOOK_TWINS(cuStreamBatchMemOp, _ptsz,
                    (CUstream stream, unsigned count, CUstreamBatchMemOpParams* params,

@@ -62,8 +62,8 @@ bool host_memory_maps(const Driver& driver, CUdevice device, int numa_node) {
 }  // namespace
 
 std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config, EventLog* log,
-                                     CUdevice ordinal, CUcontext context,
-                                     HostLimit* host_limit) try {
+                                     CUdevice ordinal, CUcontext context, HostLimit* host_limit,
+                                     PointerEdges* edges) try {
     if (const char* why = unsuitable(driver, ordinal)) {
         LIBSWAP_LOG(Warning, "device {} is not swapped: {}; passing through", ordinal, why);
         return nullptr;
@@ -73,6 +73,7 @@ std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config,
     if (driver.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS) return nullptr;
     Shape shape;
     shape.host_limit = host_limit;
+    shape.edges = edges;
     const std::uint64_t headroom = std::min<std::uint64_t>(kHeadroomBytes, free_bytes / 20);
     shape.budget = config.budget.resolve(total_bytes, free_bytes - headroom);
     if (shape.budget > total_bytes) {
@@ -127,6 +128,7 @@ Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevi
       remapper_(driver, ordinal),
       streams_(driver),
       functions_(driver),
+      edges_(*shape.edges),
       trials_(driver, streams_, blocks_, space_) {
     Learning::Parts parts;
     parts.driver = &driver_;
@@ -262,6 +264,7 @@ void Device::purge(CUcontext context) {
         const bool inside = i - buffer.first < buffer.count;
         i = inside ? buffer.first + buffer.count : i + 1;
     }
+    host_pool_.forget_context(context);
 }
 
 void Device::stop(bool context_gone) {

@@ -93,10 +93,11 @@ enum class WaitReason : std::uint8_t { Remap, CopyIn, Room, Turn, Gate };
 class Device {
   public:
     /// Looks at the device that the current context belongs to. Null, with one line said, where it
-    /// cannot be swapped: then everything passes through. Never fails otherwise. `host_limit` is
-    /// shared by all devices, and outlives them.
+    /// cannot be swapped: then everything passes through. Never fails otherwise. `host_limit` and
+    /// `edges` are shared by all devices, and outlive them.
     static std::unique_ptr<Device> open(const Driver& driver, const Config& config, EventLog* log,
-                                        CUdevice ordinal, CUcontext context, HostLimit* host_limit);
+                                        CUdevice ordinal, CUcontext context, HostLimit* host_limit,
+                                        PointerEdges* edges);
     ~Device();
 
     CUresult mem_alloc(CUdeviceptr* ptr, std::size_t bytes, CUcontext context);
@@ -159,13 +160,6 @@ class Device {
     /// Marks the blocks of an operation as staying for good, and brings them.
     void keep_for_good(Operation& op, StayReason reason);
 
-    // What copies and memsets do to pointer tables.
-    void follow_payload(std::uint64_t dst, const void* payload, std::size_t bytes);
-    void add_edge(std::uint64_t slot, std::uint64_t target) { edges_.add(slot, target); }
-    void overwrite_edges(std::uint64_t dst, std::size_t bytes) { edges_.overwrite(dst, bytes); }
-    void copy_edges(std::uint64_t dst, std::uint64_t src, std::size_t bytes) {
-        edges_.copy(dst, src, bytes);
-    }
     void add_global(std::uint64_t base, std::uint64_t bytes);
 
     // Streams, contexts, captures.
@@ -214,6 +208,7 @@ class Device {
     struct Shape {
         std::uint64_t budget = 0;
         HostLimit* host_limit = nullptr;
+        PointerEdges* edges = nullptr;
         HandlePool::Kind host_kind = HandlePool::Kind::Host;
         int numa_node = 0;
     };
@@ -335,7 +330,7 @@ class Device {
     SlabHeap slabs_;
     StreamTable streams_;
     FunctionTable functions_;
-    PointerEdges edges_;
+    PointerEdges& edges_;
     Gate gate_;
     Stillness stillness_;
     Trials trials_;

@@ -200,15 +200,4 @@ void Device::add_global(std::uint64_t base, std::uint64_t bytes) {
     any_globals_.store(true);
 }
 
-void Device::follow_payload(std::uint64_t dst, const void* payload, std::size_t bytes) {
-    edges_.overwrite(dst, bytes);
-    if (!payload || bytes > PointerEdges::kMaxPayloadBytes) return;
-    std::uint64_t offset = (8 - dst % 8) % 8;
-    for (; offset + 8 <= bytes; offset += 8) {
-        std::uint64_t word;
-        __builtin_memcpy(&word, static_cast<const char*>(payload) + offset, 8);
-        if (space_.find(word) != 0) edges_.add(dst + offset, word);
-    }
-}
-
 }  // namespace libswap

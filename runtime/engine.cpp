@@ -120,7 +120,8 @@ Device* Engine::Impl::open(CUdevice ordinal, CUcontext context) noexcept {
     // Leaked, as the devices are.
     if (!host_limit.load()) host_limit.store(new HostLimit(host_limit_of(config)));
     Device* device =
-        Device::open(driver, config, log.get(), ordinal, context, host_limit.load()).release();
+        Device::open(driver, config, log.get(), ordinal, context, host_limit.load(), &edges)
+            .release();
     if (device) for_each_device([&](Device&) { many_devices.store(true); });
     devices[ordinal].store(device, std::memory_order_release);
     const auto end = static_cast<std::size_t>(ordinal) + 1;

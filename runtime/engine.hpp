@@ -20,6 +20,7 @@
 #include "runtime/driver.hpp"
 #include "runtime/function_ref.hpp"
 #include "runtime/program_memory.hpp"
+#include "runtime/rows.hpp"
 
 namespace libswap {
 
@@ -45,25 +46,20 @@ enum class CopySide : std::uint8_t {
     Array     ///< a CUDA array; the address is ignored
 };
 
-/// A copy of any shape. A 2D or 3D copy names, per side, the smallest range that holds all its
-/// rows.
+/// A copy of any shape. Both sides have as many rows of the same length.
 struct CopyRequest {
     CopySide dst_side = CopySide::Unified;
     CopySide src_side = CopySide::Unified;
-    std::uint64_t dst = 0;      ///< first byte touched
-    std::uint64_t src = 0;      ///< first byte touched
-    std::size_t dst_bytes = 0;  ///< length of the range from dst
-    std::size_t src_bytes = 0;  ///< length of the range from src
-    bool contiguous = true;     ///< 1D: dst_bytes == src_bytes == the bytes copied
-    bool async = false;         ///< an ...Async call: the host may go on before it is done
+    Rows dst;
+    Rows src;
+    bool async = false;  ///< an ...Async call: the host may go on before it is done
     CUstream stream =
         nullptr;  ///< CU_STREAM_LEGACY (or PER_THREAD for _ptds) where the call has none
 };
 
-/// A memset of any shape; `bytes` spans all rows.
+/// A memset of any shape.
 struct MemsetRequest {
-    std::uint64_t dst = 0;
-    std::size_t bytes = 0;
+    Rows dst;
     bool async = false;
     CUstream stream = nullptr;
 };
@@ -153,6 +149,9 @@ class Engine {
     /// it".
     CUresult use_for_good(const std::uint64_t* addresses, std::size_t count, StayReason reason,
                           RealCall real) noexcept;
+    /// cuStreamWriteValue64 and its like: the stream writes `value` to the address. The buffer
+    /// stays for good.
+    CUresult stream_write(std::uint64_t address, std::uint64_t value, RealCall real) noexcept;
     /// Several copies in one call, all on the same stream.
     CUresult copies(const CopyRequest* requests, std::size_t count, RealCall real) noexcept;
     /// cuTensorMapEncode*, cuTensorMapReplaceAddress: `map` describes a tensor at `address`.

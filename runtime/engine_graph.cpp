@@ -111,7 +111,8 @@ void Engine::graph_conditional(CUgraphNode node, const CUgraph* bodies,
 /// What one launch of a graph has to know of it.
 struct GraphRun {
     std::vector<FunctionInfo*> functions;
-    std::vector<GraphPayload> payloads;
+    std::vector<GraphCopy> copies;
+    std::vector<GraphWord> words;
     bool known = false;
     bool allocates = false;
 };
@@ -129,7 +130,8 @@ void Engine::Impl::name_graph(Device& device, OperationParts& parts, const Graph
             run->functions.push_back(reach.function);
             op.explained &= reach.function->trusted();
         }
-        run->payloads.insert(run->payloads.end(), reach.payloads.begin(), reach.payloads.end());
+        run->copies.insert(run->copies.end(), reach.copies.begin(), reach.copies.end());
+        run->words.insert(run->words.end(), reach.words.begin(), reach.words.end());
         for (const GraphReach& at : reach.reaches) {
             Device* const there = many ? owner(at.address) : &device;
             if (!there) continue;
@@ -139,6 +141,47 @@ void Engine::Impl::name_graph(Device& device, OperationParts& parts, const Graph
             else
                 there->name_address(part, at.address);
         }
+    }
+}
+
+/// What tables of the graph may point at while it runs: before any of its nodes, whose order is not
+/// looked at, or after one of them.
+void Engine::Impl::name_writes(OperationParts& parts, const GraphRun& run) {
+    const auto name = [&](std::uint64_t address) { name_word(parts, nullptr, address); };
+    for (const GraphWord& word : run.words) name(word.value);
+    std::vector<std::uint64_t> targets;
+    for (const GraphCopy& copy : run.copies) {
+        // The payloads are what they are now: whoever changes them later races with the graph.
+        for (std::size_t i = 0; copy.from_host && i < copy.src.count(); ++i)
+            for_each_pointer(reinterpret_cast<const void*>(copy.src.row(i)), copy.src.row_bytes,
+                             copy.dst.row(i),
+                             [&](std::size_t, std::uint64_t address) { name(address); });
+        if (!copy.from_host && edges.any())
+            edges.for_each(copy.src.base, copy.src.span_bytes(),
+                           [&](std::uint64_t target) { targets.push_back(target); });
+    }
+    for (const std::uint64_t target : targets) name(target);
+}
+
+/// What they may point at when it is done. Of a slot that several nodes write, each of them.
+void Engine::Impl::note_writes(const GraphRun& run) {
+    std::vector<PointerEdges::Edge> carried;
+    for (const GraphCopy& copy : run.copies)
+        if (!copy.from_host) edges.carried(copy.dst, copy.src, &carried);
+    for (const GraphCopy& copy : run.copies) edges.overwrite(copy.dst);
+    for (const GraphWord& word : run.words) edges.overwrite(word.dst, sizeof word.value);
+    for (const auto& [slot, target] : carried) edges.add(slot, target);
+    for (const GraphWord& word : run.words) note_pointers(word.dst, &word.value, sizeof word.value);
+    for (const GraphCopy& copy : run.copies)
+        for (std::size_t i = 0; copy.from_host && i < copy.src.count(); ++i)
+            note_pointers(copy.dst.row(i), reinterpret_cast<const void*>(copy.src.row(i)),
+                          copy.src.row_bytes);
+    // A copy of a copy.
+    bool more = edges.any();
+    for (std::size_t round = 1; more && round < run.copies.size(); ++round) {
+        more = false;
+        for (const GraphCopy& copy : run.copies)
+            if (!copy.from_host) more |= edges.add_copies(copy.dst, copy.src);
     }
 }
 
@@ -156,9 +199,8 @@ CUresult Engine::graph_launch(CUgraphExec exec, CUstream stream, RealCall real) 
         op.signature = static_cast<std::uint64_t>(OpKind::Graph);
         (void)impl_->graphs.visit(
             exec, [&](const GraphExec& known) { impl_->name_graph(*device, parts, known, &run); });
-        // The payloads are what they are now: whoever changes them later races with the graph.
-        for (const GraphPayload& payload : run.payloads)
-            device->follow_payload(payload.dst, payload.src, payload.bytes);
+        impl_->name_writes(parts, run);
+        impl_->note_writes(run);
         device->name_globals(op);
         if (!run.known) {
             op.explained = false;

@@ -14,6 +14,7 @@
 #include "runtime/engine_parts.hpp"
 #include "runtime/graph_table.hpp"
 #include "runtime/host_limit.hpp"
+#include "runtime/pointer_edges.hpp"
 #include "runtime/pool_table.hpp"
 #include "runtime/program_memory.hpp"
 #include "runtime/tensor_maps.hpp"
@@ -46,6 +47,7 @@ struct Engine::Impl {
     PoolTable pools;
     GraphTable graphs;
     TensorMaps tensor_maps;
+    PointerEdges edges;
 
     ProgramMemory program_memory;
     /// Made when the first device is looked at.
@@ -56,7 +58,21 @@ struct Engine::Impl {
 
     /// What a copy does to tables of pointers.
     void follow_copy(const CopyRequest& request);
-    void follow_payload(Device& device, const CopyRequest& request);
+    void follow_payload(const Rows& dst, const Rows& src);
+    /// The bytes are being written to `dst`: what of them are addresses of ours is noted.
+    void note_pointers(std::uint64_t dst, const void* payload, std::size_t bytes);
+    /// Calls `visit(offset, address)` for each address of ours among bytes that are written to
+    /// `dst`: where words and descriptors of tensors lie aligned there.
+    template <typename Visit>
+    void for_each_pointer(const void* payload, std::size_t bytes, std::uint64_t dst,
+                          Visit&& visit) {
+        for (std::size_t offset = (8 - dst % 8) % 8; offset + 8 <= bytes; offset += 8) {
+            std::uint64_t word;
+            __builtin_memcpy(&word, static_cast<const char*>(payload) + offset, 8);
+            if (owner(word)) visit(offset, word);
+        }
+        if (tensor_maps.any()) tensor_maps.for_each(payload, bytes, dst, visit);
+    }
     bool name_parameters(Device& device, OperationParts& parts, const LaunchRequest& request);
     void name_word(OperationParts& parts, const Device* apart_from, std::uint64_t word);
     /// Counts memory of the program that came or went.
@@ -72,6 +88,8 @@ struct Engine::Impl {
     CUresult ask_unsafe() noexcept;
     GraphReader graph_reader(Device& device);
     void name_graph(Device& device, OperationParts& parts, const GraphExec& exec, GraphRun* run);
+    void name_writes(OperationParts& parts, const GraphRun& run);
+    void note_writes(const GraphRun& run);
     void read_graph(Device& device, CUgraphExec exec, CUgraph graph);
     std::size_t pitch_of(std::size_t width, unsigned element_bytes);
 

@@ -4,6 +4,7 @@
 // Launches, copies and memsets.
 
 #include "runtime/engine_impl.hpp"
+#include "runtime/host_memory.hpp"
 
 namespace libswap {
 namespace {
@@ -28,14 +29,6 @@ std::uint64_t launch_signature(const Operation& op, const LaunchRequest& request
     return mix_signature(hash, op.blocks.size());
 }
 
-bool is_host_pointer(const Driver& driver, std::uint64_t address) noexcept {
-    unsigned type = 0;
-    const CUresult code =
-        driver.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    // Memory that the driver has never heard of is the host's.
-    return code == CUDA_ERROR_INVALID_VALUE || (code == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST);
-}
-
 /// An address on a side of a copy that may be a device's.
 bool may_be_ours(CopySide side) noexcept {
     return side == CopySide::Device || side == CopySide::Unified;
@@ -44,7 +37,7 @@ bool may_be_ours(CopySide side) noexcept {
 std::uint64_t copy_signature(const CopyRequest& request, bool dst_ours, bool src_ours) noexcept {
     return mix_signature(
         static_cast<std::uint64_t>(OpKind::Copy) << 8 | (dst_ours ? 2u : 0u) | (src_ours ? 1u : 0u),
-        request.dst_bytes);
+        request.dst.span_bytes());
 }
 
 }  // namespace
@@ -86,45 +79,30 @@ bool Engine::Impl::name_parameters(Device& device, OperationParts& parts,
     return true;
 }
 
-void Engine::Impl::follow_payload(Device& device, const CopyRequest& request) {
-    const void* const payload = reinterpret_cast<const void*>(request.src);
-    device.follow_payload(request.dst, payload, request.dst_bytes);
-    if (!payload) return;  // the driver's to refuse
-    if (tensor_maps.any())
-        tensor_maps.for_each(payload, request.dst_bytes, request.dst,
-                             [&](std::size_t offset, std::uint64_t address) {
-                                 device.add_edge(request.dst + offset, address);
-                             });
-    if (!many_devices.load(std::memory_order_relaxed)) return;
-    std::size_t offset = (8 - request.dst % 8) % 8;
-    for (; offset + 8 <= request.dst_bytes; offset += 8) {
-        std::uint64_t word;
-        __builtin_memcpy(&word, static_cast<const char*>(payload) + offset, 8);
-        for_each_device([&](Device& other) {
-            if (&other != &device && other.owns(word)) device.add_edge(request.dst + offset, word);
-        });
-    }
+void Engine::Impl::note_pointers(std::uint64_t dst, const void* payload, std::size_t bytes) {
+    for_each_pointer(payload, bytes, dst, [&](std::size_t offset, std::uint64_t address) {
+        edges.add(dst + offset, address);
+    });
+}
+
+void Engine::Impl::follow_payload(const Rows& dst, const Rows& src) {
+    edges.overwrite(dst);
+    // Without an address, it is the driver's to refuse.
+    if (src.base == 0 || dst.bytes() > PointerEdges::kMaxPayloadBytes) return;
+    for (std::size_t i = 0; i < dst.count(); ++i)
+        note_pointers(dst.row(i), reinterpret_cast<const void*>(src.row(i)), src.row_bytes);
 }
 
 void Engine::Impl::follow_copy(const CopyRequest& request) {
-    if (!may_be_ours(request.dst_side) || request.dst_bytes == 0) return;
-    Device* const dst = owner(request.dst);
-    Device* const src = may_be_ours(request.src_side) ? owner(request.src) : nullptr;
-    const bool small = request.contiguous && request.dst_bytes <= PointerEdges::kMaxPayloadBytes &&
-                       request.dst_bytes >= 8;
-    const bool from_host =
-        small && !src &&
-        (request.src_side == CopySide::Host ||
-         (request.src_side == CopySide::Unified && is_host_pointer(driver, request.src)));
-    // Tables may lie in module globals, which are no device's buffers: the current one notes them.
-    CUcontext context = nullptr;
-    Device* const to = dst ? dst : small ? current(&context, false) : nullptr;
-    if (!to) return;
-    if (from_host) return follow_payload(*to, request);
-    if (request.contiguous && may_be_ours(request.src_side) && (!src || src == to))
-        to->copy_edges(request.dst, request.src, request.dst_bytes);
-    else
-        to->overwrite_edges(request.dst, request.dst_bytes);
+    const std::size_t bytes = request.dst.bytes();
+    if (!may_be_ours(request.dst_side) || bytes == 0) return;
+    if (request.src_side == CopySide::Host) return follow_payload(request.dst, request.src);
+    if (!may_be_ours(request.src_side)) return edges.overwrite(request.dst);
+    const bool may_be_table = bytes >= 8 && bytes <= PointerEdges::kMaxPayloadBytes;
+    const bool from_host = request.src_side == CopySide::Unified && may_be_table &&
+                           !owner(request.src.base) && is_host_pointer(driver, request.src.base);
+    if (from_host) return follow_payload(request.dst, request.src);
+    edges.copy(request.dst, request.src);
 }
 
 CUresult Engine::launch(const LaunchRequest& request, RealCall real) noexcept {
@@ -180,22 +158,22 @@ CUresult Engine::copies(const CopyRequest* requests, std::size_t count, RealCall
         OperationParts parts;
         std::uint64_t signature = 0;
         bool sync = false;
-        const auto name = [&](CopySide side, std::uint64_t address, std::size_t bytes, bool write) {
-            Device* device = may_be_ours(side) ? impl_->owner(address) : nullptr;
+        const auto name = [&](CopySide side, const Rows& rows, bool write) {
+            Device* device = may_be_ours(side) ? impl_->owner(rows.base) : nullptr;
             if (!device) return false;
             Operation& op = parts.of(*device);
             if (op.blocks.empty()) op.writes = false;
             op.kind = OpKind::Copy;
             op.host_is_fine = true;
             op.writes |= write;
-            device->name_range(op, address, bytes);
-            sync |= device->sync_memops(address);
+            device->name_range(op, rows.base, rows.span_bytes());
+            sync |= device->sync_memops(rows.base);
             return true;
         };
         for (std::size_t i = 0; i < count; ++i) {
             const CopyRequest& copy = requests[i];
-            const bool dst_ours = name(copy.dst_side, copy.dst, copy.dst_bytes, true);
-            const bool src_ours = name(copy.src_side, copy.src, copy.src_bytes, false);
+            const bool dst_ours = name(copy.dst_side, copy.dst, true);
+            const bool src_ours = name(copy.src_side, copy.src, false);
             impl_->follow_copy(copy);
             signature = mix_signature(signature, copy_signature(copy, dst_ours, src_ours));
         }
@@ -218,19 +196,19 @@ CUresult Engine::memset(const MemsetRequest& request, RealCall real) noexcept {
     return guarded([&] {
         CUcontext context = nullptr;
         Device* const home = impl_->current(&context, false);
-        Device* const device = impl_->owner(request.dst);
+        Device* const device = impl_->owner(request.dst.base);
         if (!device || !context || (home && is_captured(home, request.stream))) return real();
         OperationParts parts;
         Operation& op = parts.of(*device);
         op.kind = OpKind::Memset;
-        op.host_is_fine = request.bytes <= kMemsetInPlaceBytes;
-        device->name_range(op, request.dst, request.bytes);
-        device->overwrite_edges(request.dst, request.bytes);
-        op.signature =
-            mix_signature(static_cast<std::uint64_t>(OpKind::Memset) << 8, request.bytes);
+        const std::size_t bytes = request.dst.span_bytes();
+        op.host_is_fine = bytes <= kMemsetInPlaceBytes;
+        device->name_range(op, request.dst.base, bytes);
+        impl_->edges.overwrite(request.dst);
+        op.signature = mix_signature(static_cast<std::uint64_t>(OpKind::Memset) << 8, bytes);
         Counters::add(device->counters().memsets);
         const CUresult result = parts.run(home, context, request.stream, real);
-        if (request.async && result == CUDA_SUCCESS && device->sync_memops(request.dst))
+        if (request.async && result == CUDA_SUCCESS && device->sync_memops(request.dst.base))
             return impl_->driver.cuStreamSynchronize(request.stream);
         return result;
     });
@@ -248,6 +226,14 @@ CUresult Engine::use_for_good(const std::uint64_t* addresses, std::size_t count,
             device->keep_for_good(op, reason);
         }
         return real();
+    });
+}
+
+CUresult Engine::stream_write(std::uint64_t address, std::uint64_t value, RealCall real) noexcept {
+    return guarded([&] {
+        impl_->edges.overwrite(address, sizeof value);
+        impl_->note_pointers(address, &value, sizeof value);
+        return use_for_good(&address, 1, StayReason::StreamValue, real);
     });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/host_memory.hpp"
 #include "runtime/pointer_edges.hpp"
 
 namespace libswap {
@@ -16,16 +17,20 @@ struct Side {
     CUdeviceptr device;
     std::size_t x, y, z, pitch, height;
 
-    /// First byte, and bytes up to the last.
-    GraphReach range(const CUDA_MEMCPY3D& shape) const noexcept {
+    bool may_be_ours() const noexcept {
+        return type != CU_MEMORYTYPE_HOST && type != CU_MEMORYTYPE_ARRAY;
+    }
+    Rows rows(const CUDA_MEMCPY3D& shape) const noexcept {
         const std::size_t row = pitch ? pitch : shape.WidthInBytes;
         const std::size_t slice = row * (height ? height : shape.Height);
         const std::uint64_t base =
             type == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uintptr_t>(host) : device;
-        const bool empty = shape.WidthInBytes == 0 || shape.Height == 0 || shape.Depth == 0;
-        const std::size_t bytes =
-            empty ? 0 : (shape.Depth - 1) * slice + (shape.Height - 1) * row + shape.WidthInBytes;
-        return {base + x + y * row + z * slice, bytes};
+        return {base + x + y * row + z * slice,
+                shape.WidthInBytes,
+                shape.Height,
+                row,
+                shape.Depth,
+                slice};
     }
 };
 
@@ -37,11 +42,14 @@ bool GraphReader::possible(const Driver& driver) noexcept {
            driver.cuGraphMemsetNodeGetParams && driver.cuGraphChildGraphNodeGetGraph;
 }
 
-void GraphReader::add(NodeReach& reach, std::uint64_t address, std::uint64_t bytes) {
-    const bool ours = std::any_of(ranges_.begin(), ranges_.end(), [&](const auto& range) {
+bool GraphReader::is_ours(std::uint64_t address) const noexcept {
+    return std::any_of(ranges_.begin(), ranges_.end(), [&](const auto& range) {
         return address - range.first < range.second - range.first;
     });
-    if (!ours) return;
+}
+
+void GraphReader::add(NodeReach& reach, std::uint64_t address, std::uint64_t bytes) {
+    if (!is_ours(address)) return;
     const bool there =
         std::any_of(reach.reaches.begin(), reach.reaches.end(),
                     [&](const GraphReach& r) { return r.address == address && r.bytes == bytes; });
@@ -66,18 +74,15 @@ NodeReach GraphReader::copy(const CUDA_MEMCPY3D& params) {
                    params.dstY,          params.dstZ,    params.dstPitch,  params.dstHeight};
     const Side src{params.srcMemoryType, params.srcHost, params.srcDevice, params.srcXInBytes,
                    params.srcY,          params.srcZ,    params.srcPitch,  params.srcHeight};
-    const GraphReach to = dst.range(params);
-    const GraphReach from = src.range(params);
-    if (dst.type != CU_MEMORYTYPE_HOST && dst.type != CU_MEMORYTYPE_ARRAY)
-        add(reach, to.address, to.bytes);
-    if (src.type != CU_MEMORYTYPE_HOST && src.type != CU_MEMORYTYPE_ARRAY)
-        add(reach, from.address, from.bytes);
-    const bool linear = params.Height <= 1 && params.Depth <= 1;
-    // A table of addresses may come this way. Unified memory that is the device's is not read here.
-    if (linear && src.type == CU_MEMORYTYPE_HOST && dst.type != CU_MEMORYTYPE_HOST &&
-        to.bytes >= 8 && to.bytes <= PointerEdges::kMaxPayloadBytes)
-        reach.payloads.push_back(
-            {to.address, reinterpret_cast<const void*>(from.address), to.bytes});
+    const Rows to = dst.rows(params);
+    const Rows from = src.rows(params);
+    if (dst.may_be_ours()) add(reach, to.base, to.span_bytes());
+    if (src.may_be_ours()) add(reach, from.base, from.span_bytes());
+    if (!dst.may_be_ours() || src.type == CU_MEMORYTYPE_ARRAY || to.bytes() == 0) return reach;
+    const bool from_host = src.type == CU_MEMORYTYPE_HOST ||
+                           (!is_ours(from.base) && is_host_pointer(driver_, from.base));
+    if (!from_host || to.bytes() <= PointerEdges::kMaxPayloadBytes)
+        reach.copies.push_back({to, from, from_host});
     return reach;
 }
 
@@ -99,6 +104,8 @@ NodeReach GraphReader::operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS& params) {
         if (operation.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
             operation.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64)
             add(reach, operation.writeValue.address, 8);
+        if (operation.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64)
+            reach.words.push_back({operation.writeValue.address, operation.writeValue.value64});
     }
     return reach;
 }

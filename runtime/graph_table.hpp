@@ -17,6 +17,7 @@
 #include "runtime/driver.hpp"
 #include "runtime/function_table.hpp"
 #include "runtime/ranked_mutex.hpp"
+#include "runtime/rows.hpp"
 
 namespace libswap {
 
@@ -27,17 +28,24 @@ struct GraphReach {
     std::uint64_t bytes = 0;
 };
 
-/// A copy from the host whose payload may hold addresses.
-struct GraphPayload {
+/// A copy of a node to a device: pointer tables may come this way.
+struct GraphCopy {
+    Rows dst;
+    Rows src;
+    bool from_host = false;
+};
+
+/// A word that a node writes.
+struct GraphWord {
     std::uint64_t dst = 0;
-    const void* src = nullptr;
-    std::size_t bytes = 0;
+    std::uint64_t value = 0;
 };
 
 /// What one node does to memory.
 struct NodeReach {
     std::vector<GraphReach> reaches;
-    std::vector<GraphPayload> payloads;
+    std::vector<GraphCopy> copies;
+    std::vector<GraphWord> words;
     FunctionInfo* function = nullptr;
     bool known = true;       ///< false: anything may be reached
     bool allocates = false;  ///< memory of the graph's own
@@ -68,6 +76,7 @@ class GraphReader {
     NodeReach any(const CUgraphNodeParams& params);
 
   private:
+    bool is_ours(std::uint64_t address) const noexcept;
     void add(NodeReach& reach, std::uint64_t address, std::uint64_t bytes);
 
     const Driver& driver_;

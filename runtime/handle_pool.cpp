@@ -204,6 +204,8 @@ Result<std::uint32_t> HandlePool::grow_pinned(ChunkClass size_class, std::uint32
     while (reserved < count && reserve_growth(size_class)) ++reserved;
     if (reserved == 0) return fail(CUDA_ERROR_OUT_OF_MEMORY, "limit of a pool");
     void* memory = nullptr;
+    CUcontext context = nullptr;
+    LIBSWAP_CU_IGNORE(driver_.cuCtxGetCurrent(&context));
     const Status status = LIBSWAP_CU(driver_.cuMemHostAlloc(
         &memory, bytes * reserved, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
     for (std::uint32_t i = 0; i < reserved; ++i) {
@@ -213,6 +215,7 @@ Result<std::uint32_t> HandlePool::grow_pinned(ChunkClass size_class, std::uint32
         }
         Chunk chunk;
         chunk.size_class = size_class;
+        chunk.context = context;
         chunk.alias = reinterpret_cast<CUdeviceptr>(memory) + bytes * i;
         add(&chunk);
     }
@@ -240,11 +243,33 @@ void HandlePool::release(Chunk* chunk) noexcept {
     LIBSWAP_CU_IGNORE(driver_.cuMemUnmap(chunk->alias, bytes));
     LIBSWAP_CU_IGNORE(driver_.cuMemRelease(chunk->handle));
     aliases_.give_back(chunk->alias, bytes);
-    if (settings_.shared) settings_.shared->give_back(bytes);
     std::lock_guard lock(mutex_);
+    note_gone(chunk);
+}
+
+/// Under the lock.
+void HandlePool::note_gone(Chunk* chunk) noexcept {
+    const std::uint64_t bytes = kChunkBytes[chunk->size_class];
+    if (settings_.shared) settings_.shared->give_back(bytes);
     existing_bytes_ -= bytes;
     chunk->handle = 0;
     unused_entries_.push_back(chunk);
+}
+
+void HandlePool::forget_context(CUcontext context) noexcept {
+    if (settings_.kind != Kind::Pinned) return;
+    std::lock_guard lock(mutex_);
+    for (ChunkClass i = 0; i < free_.size(); ++i)
+        for (Chunk** link = &free_[i]; *link;) {
+            Chunk* const chunk = *link;
+            if (chunk->context != context) {
+                link = &chunk->next_free;
+                continue;
+            }
+            *link = chunk->next_free;
+            --free_count_[i];
+            note_gone(chunk);
+        }
 }
 
 std::uint64_t HandlePool::trim(std::uint64_t bytes) noexcept {

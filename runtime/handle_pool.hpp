@@ -53,6 +53,7 @@ struct Chunk {
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr alias = 0;
     ChunkClass size_class = 0;
+    CUcontext context = nullptr;  ///< of pinned memory: it goes with it
     Chunk* next_free = nullptr;
 };
 
@@ -91,6 +92,8 @@ class HandlePool {
 
     /// Releases free chunks until what exists is at most `bytes`. Says what was released.
     std::uint64_t trim(std::uint64_t bytes) noexcept;
+    /// The context went, and pinned memory with it: its free chunks are forgotten. No driver call.
+    void forget_context(CUcontext context) noexcept;
 
     void set_limit(std::uint64_t bytes) noexcept;
     std::uint64_t limit_bytes() const noexcept { return limit_bytes_.load(); }
@@ -114,6 +117,7 @@ class HandlePool {
     void add(Chunk* chunk) noexcept;
     Chunk* pop_other_class(ChunkClass keep) noexcept;
     void release(Chunk* chunk) noexcept;
+    void note_gone(Chunk* chunk) noexcept;
     Result<std::uint32_t> grow_mapped(ChunkClass size_class, std::uint32_t count) noexcept;
     Result<std::uint32_t> grow_pinned(ChunkClass size_class, std::uint32_t count) noexcept;
 

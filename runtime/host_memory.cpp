@@ -81,4 +81,12 @@ std::uint64_t host_limit_of(const Config& config) {
     return config.host_limit.resolve(available, available / 2) / kPageBytes * kPageBytes;
 }
 
+bool is_host_pointer(const Driver& driver, std::uint64_t address) noexcept {
+    unsigned type = 0;
+    const CUresult code =
+        driver.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    // Memory that the driver has never heard of is the host's.
+    return code == CUDA_ERROR_INVALID_VALUE || (code == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST);
+}
+
 }  // namespace libswap

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/config.hpp"
+#include "runtime/driver.hpp"
 
 namespace libswap {
 
@@ -15,6 +16,9 @@ std::uint64_t available_host_bytes();
 
 /// The same from given roots ("/proc", "/sys/fs/cgroup"), for tests.
 std::uint64_t available_host_bytes(const char* proc, const char* cgroup);
+
+/// Whether an address that is none of ours is the host's, as the driver knows it.
+bool is_host_pointer(const Driver& driver, std::uint64_t address) noexcept;
 
 /// What the settings allow all devices together to take, in whole pages.
 std::uint64_t host_limit_of(const Config& config);

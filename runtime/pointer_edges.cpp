@@ -3,37 +3,67 @@
 
 #include "runtime/pointer_edges.hpp"
 
+#include <algorithm>
 #include <mutex>
-#include <vector>
 
 namespace libswap {
+namespace {
 
-void PointerEdges::overwrite(std::uint64_t dst, std::uint64_t bytes) noexcept {
+constexpr std::size_t kPointerBytes = 8;
+
+/// A word that is hit in part is no pointer any more.
+bool hits(const Rows& dst, std::uint64_t slot) noexcept {
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < kPointerBytes; ++i)
+        if (dst.find(slot + i, 1, &offset)) return true;
+    return false;
+}
+
+}  // namespace
+
+void PointerEdges::overwrite(const Rows& dst) noexcept {
     if (!any()) return;
     std::unique_lock lock(mutex_);
-    // A word that is hit in part is no pointer any more.
-    const std::uint64_t first = dst >= 7 ? dst - 7 : 0;
-    edges_.erase(edges_.lower_bound(first), edges_.lower_bound(dst + bytes));
+    const std::uint64_t first = dst.base >= kPointerBytes ? dst.base - kPointerBytes + 1 : 0;
+    const auto end = edges_.lower_bound(dst.base + dst.span_bytes());
+    for (auto edge = edges_.lower_bound(first); edge != end;)
+        edge = hits(dst, edge->first) ? edges_.erase(edge) : std::next(edge);
     count_.store(edges_.size(), std::memory_order_relaxed);
 }
 
 void PointerEdges::add(std::uint64_t slot, std::uint64_t target) noexcept {
     std::unique_lock lock(mutex_);
-    edges_[slot] = target;
+    const auto [first, last] = edges_.equal_range(slot);
+    if (std::any_of(first, last, [&](const auto& edge) { return edge.second == target; })) return;
+    edges_.emplace(slot, target);
     count_.store(edges_.size(), std::memory_order_relaxed);
 }
 
-void PointerEdges::copy(std::uint64_t dst, std::uint64_t src, std::uint64_t bytes) noexcept {
+void PointerEdges::carried(const Rows& dst, const Rows& src, std::vector<Edge>* edges) const {
     if (!any()) return;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> carried;
-    {
-        std::shared_lock lock(mutex_);
-        for (auto edge = edges_.lower_bound(src);
-             edge != edges_.end() && edge->first + 8 <= src + bytes; ++edge)
-            carried.emplace_back(edge->first - src + dst, edge->second);
+    std::shared_lock lock(mutex_);
+    const auto end = edges_.lower_bound(src.base + src.span_bytes());
+    for (auto edge = edges_.lower_bound(src.base); edge != end; ++edge) {
+        std::size_t offset = 0;
+        if (src.find(edge->first, kPointerBytes, &offset))
+            edges->emplace_back(dst.at(offset), edge->second);
     }
-    overwrite(dst, bytes);
-    for (const auto& [slot, target] : carried) add(slot, target);
+}
+
+void PointerEdges::copy(const Rows& dst, const Rows& src) noexcept {
+    if (!any()) return;
+    std::vector<Edge> edges;
+    carried(dst, src, &edges);
+    overwrite(dst);
+    for (const auto& [slot, target] : edges) add(slot, target);
+}
+
+bool PointerEdges::add_copies(const Rows& dst, const Rows& src) noexcept {
+    std::vector<Edge> edges;
+    carried(dst, src, &edges);
+    const std::size_t before = count_.load(std::memory_order_relaxed);
+    for (const auto& [slot, target] : edges) add(slot, target);
+    return count_.load(std::memory_order_relaxed) != before;
 }
 
 }  // namespace libswap

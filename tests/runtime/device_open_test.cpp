@@ -16,13 +16,14 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 class DeviceOpen : public ::testing::Test {
   protected:
     bool opens() {
-        return Device::open(fake_.table(), config_, nullptr, 0, fake_.context(), &host_limit_) !=
-               nullptr;
+        return Device::open(fake_.table(), config_, nullptr, 0, fake_.context(), &host_limit_,
+                            &edges_) != nullptr;
     }
 
     testing::FakeDriver fake_;
     Config config_;
     HostLimit host_limit_{256 * kMiB};
+    PointerEdges edges_;
 };
 
 TEST_F(DeviceOpen, TakesADeviceThatHasAllThatIsNeeded) { EXPECT_TRUE(opens()); }

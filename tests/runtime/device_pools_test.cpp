@@ -25,8 +25,8 @@ class StreamOrder : public ::testing::Test {
         config_.host_limit.bytes = 256 * kMiB;
         config_.min_swap_bytes = kMiB;
         host_limit_ = std::make_unique<HostLimit>(host_limit_of(config_));
-        device_ =
-            Device::open(fake_.table(), config_, nullptr, 0, fake_.context(), host_limit_.get());
+        device_ = Device::open(fake_.table(), config_, nullptr, 0, fake_.context(),
+                               host_limit_.get(), &edges_);
         ASSERT_TRUE(device_);
         fake_.operations_per_query = 0;
     }
@@ -60,6 +60,7 @@ class StreamOrder : public ::testing::Test {
     Config config_;
     Pool pool_;
     std::unique_ptr<HostLimit> host_limit_;
+    PointerEdges edges_;
     std::unique_ptr<Device> device_;
 };
 

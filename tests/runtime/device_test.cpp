@@ -28,8 +28,8 @@ class DeviceTest : public ::testing::Test {
         config_.host_limit.bytes = host_mib * kMiB;
         config_.min_swap_bytes = kMiB;
         host_limit_ = std::make_unique<HostLimit>(host_limit_of(config_));
-        device_ =
-            Device::open(fake_.table(), config_, nullptr, 0, fake_.context(), host_limit_.get());
+        device_ = Device::open(fake_.table(), config_, nullptr, 0, fake_.context(),
+                               host_limit_.get(), &edges_);
     }
     std::uint64_t alloc(std::uint64_t bytes) {
         CUdeviceptr ptr = 0;
@@ -68,6 +68,7 @@ class DeviceTest : public ::testing::Test {
     testing::FakeDriver fake_;
     Config config_;
     std::unique_ptr<HostLimit> host_limit_;
+    PointerEdges edges_;
     std::unique_ptr<Device> device_;
 };
 
@@ -239,12 +240,12 @@ TEST_F(DeviceTest, FollowsPointersInTables) {
     std::vector<std::uint64_t> buffers;
     for (int i = 0; i < 6; ++i) buffers.push_back(alloc(4 * kMiB));
     for (std::size_t i = 0; i < buffers.size(); ++i) write(buffers[i], 4 * kMiB, i);
-    const std::uint64_t targets[] = {buffers[0], buffers[5] + 64};
-    device_->follow_payload(table, targets, sizeof targets);
+    edges_.add(table, buffers[0]);
+    edges_.add(table + 8, buffers[5] + 64);
     Operation op;
     device_->name_address(op, table);
     EXPECT_EQ(op.spans.size(), 2u);
-    device_->overwrite_edges(table + 8, 8);
+    edges_.overwrite(table + 8, 8);
     op.clear();
     device_->name_address(op, table);
     EXPECT_EQ(op.spans.size(), 1u);

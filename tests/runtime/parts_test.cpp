@@ -28,7 +28,8 @@ class PartsTest : public ::testing::Test {
         config_.host_limit.kind = Amount::Kind::Bytes;
         config_.host_limit.bytes = 256 * kMiB;
         config_.min_swap_bytes = kMiB;
-        device_ = Device::open(fake_.table(), config_, nullptr, 0, fake_.context(), &host_limit_);
+        device_ = Device::open(fake_.table(), config_, nullptr, 0, fake_.context(), &host_limit_,
+                               &edges_);
         CUdeviceptr ptr = 0;
         EXPECT_EQ(device_->mem_alloc(&ptr, kTensors * kTensorBytes, fake_.context()), CUDA_SUCCESS);
         arena_ = ptr;
@@ -88,6 +89,7 @@ class PartsTest : public ::testing::Test {
     testing::FakeDriver fake_;
     Config config_;
     HostLimit host_limit_{256 * kMiB};
+    PointerEdges edges_;
     std::unique_ptr<Device> device_;
     std::uint64_t arena_ = 0;
 };

@@ -149,7 +149,7 @@ class Generator {
         }
         if (random_.one_in(3)) {
             if (const auto other = pick(true); other && *other != *slot) {
-                add(Op::tcopy, {s, *other, *slot});
+                add(Op::tcopy, {s, *other, *slot, below(4)});
                 slot = other;
             }
         }

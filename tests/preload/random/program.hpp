@@ -41,7 +41,7 @@ constexpr unsigned kTableEntries = 4;
     X(table) /* kind KiB                            a table of pointers in device memory       */  \
     X(entry) /* index slot KiB                      a pointer into it, by a small copy         */  \
     X(tmix)  /* KiB salt                            a kernel on what a table points to         */  \
-    X(tcopy) /* source                              a table from a table                       */  \
+    X(tcopy) /* source how                          a table from a table                       */  \
     X(scratch) /* KiB length salt                     memory of one kernel, in stream order */     \
     X(graph)  /* mode steps                          captures the steps that follow             */ \
     X(update) /* mode steps                          the same, into the graph that there is     */ \

@@ -105,6 +105,8 @@ class Runner {
     void mix_table(Thread& t, const Step& step);
     /// What a launch with that table touches; nothing if an entry points nowhere.
     std::optional<Regions> behind_table(unsigned slot, std::size_t bytes) const;
+    cudaError_t copy_entries(unsigned how, const Buffer& to, const Buffer& from,
+                             cudaStream_t stream);
     void copy_table(Thread& t, const Step& step);
     void wait(Thread& t, const Step& step);
     void ask(Thread& t, const Step& step);

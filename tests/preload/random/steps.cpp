@@ -247,6 +247,33 @@ void Runner::mix_table(Thread& t, const Step& s) {
                                         s.at(3), *stream));
 }
 
+/// In one piece, or as rows of two entries each, which lie packed.
+cudaError_t Runner::copy_entries(unsigned how, const Buffer& to, const Buffer& from,
+                                 cudaStream_t stream) {
+    constexpr std::size_t kRow = 2 * sizeof(void*);
+    constexpr std::size_t kRows = kTableEntries / 2;
+    switch (how) {
+        case 1:
+            return cudaMemcpy2DAsync(to.at, kRow, from.at, kRow, kRow, kRows, cudaMemcpyDefault,
+                                     stream);
+        case 2: {
+            cudaMemcpy3DParms shape{};
+            shape.srcPtr = make_cudaPitchedPtr(from.at, kRow, kRow, 1);
+            shape.dstPtr = make_cudaPitchedPtr(to.at, kRow, kRow, 1);
+            shape.extent = make_cudaExtent(kRow, 1, kRows);
+            shape.kind = cudaMemcpyDefault;
+            return cudaMemcpy3DAsync(&shape, stream);
+        }
+        case 3:
+            if (setting_.devices < 2) break;
+            return cudaMemcpyPeerAsync(to.at, static_cast<int>(to.device), from.at,
+                                       static_cast<int>(from.device), kRows * kRow, stream);
+        default:
+            break;
+    }
+    return cudaMemcpyAsync(to.at, from.at, kRows * kRow, cudaMemcpyDeviceToDevice, stream);
+}
+
 /// By a copy, which can be followed. What a kernel copies cannot: docs/DESIGN.md has that hole.
 void Runner::copy_table(Thread& t, const Step& s) {
     const unsigned to = s.slot(1);
@@ -254,8 +281,7 @@ void Runner::copy_table(Thread& t, const Step& s) {
     if (t.capture || to == from || !is_table(t, to) || !is_table(t, from)) return;
     constexpr std::size_t kBytes = kTableEntries * sizeof(void*);
     const auto stream = order(t, s, {{to, 0, kBytes, true}, {from, 0, kBytes, false}});
-    expect(t, cudaMemcpyAsync(buffers_[to].at, buffers_[from].at, kBytes, cudaMemcpyDeviceToDevice,
-                              *stream));
+    expect(t, copy_entries(s.at(3) % 4, buffers_[to], buffers_[from], *stream));
     buffers_[to].entries = buffers_[from].entries;
 }
 
