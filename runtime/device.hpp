@@ -33,6 +33,7 @@
 #include "runtime/host_limit.hpp"
 #include "runtime/learning.hpp"
 #include "runtime/pointer_edges.hpp"
+#include "runtime/reach.hpp"
 #include "runtime/slab_heap.hpp"
 #include "runtime/stillness.hpp"
 #include "runtime/trials.hpp"
@@ -47,11 +48,21 @@ struct NamedSpan {
     std::uint32_t place = 0;
 };
 
+/// A pointer of a launch that is believed to reach a part of its buffer.
+struct NamedPart {
+    BufferIndex buffer = 0;
+    BlockSpan span;
+    std::uint64_t address = 0;
+    std::uint64_t next = 0;  ///< where the next tensor begins; 0: not known
+    std::uint32_t word = 0;
+};
+
 /// What an operation touches. One per thread, reused: no allocation once it has grown.
 struct Operation {
     std::vector<BlockIndex> blocks;     ///< what it names, each once; the last `rest` are only held
     std::vector<std::uint8_t> changes;  ///< 0: believed to leave the block as it is. For plans
     std::vector<NamedSpan> spans;
+    std::vector<NamedPart> parts;
     std::uint64_t buffers_seen =
         0;  ///< by a bit of the index: 0 says that none of these is in `spans`
     std::vector<std::uint64_t> targets;  ///< scratch of name_table, a stack
@@ -78,7 +89,8 @@ struct Operation {
     std::uint32_t on_host = 0;  ///< blocks that are used on the host
     /// Blocks that may be touched beside what is believed: held wherever they lie, not brought.
     std::uint32_t rest = 0;
-    std::uint64_t launch_kind = 0;  ///< of launches: function, grid and extents
+    bool may_reach_further = false;  ///< than its parts: its numbers say so
+    std::uint64_t launch_kind = 0;   ///< of launches: function, grid and extents
     Belief belief = Belief::Confirmed;
 
     std::size_t brought() const noexcept { return blocks.size() - rest; }
@@ -142,6 +154,8 @@ class Device {
     void name_address(Operation& op, std::uint64_t address);
     /// Adds the blocks of a range: what a copy or memset touches.
     void name_range(Operation& op, std::uint64_t address, std::uint64_t bytes);
+    /// Looks whether the numbers of a launch that names parts may take it beyond them.
+    void look_at_numbers(Operation& op, const LaunchRequest& request);
     /// Adds what every operation may reach: targets of module globals.
     void name_globals(Operation& op);
     /// For a launch whose parameters are not known: where what has left cannot be reached by the
@@ -274,12 +288,14 @@ class Device {
     void name_span(Operation& op, const Buffer& buffer, BlockSpan span, bool changes);
     static void append_span(Operation& op, const Buffer& buffer, BufferIndex index, BlockSpan span,
                             bool changes);
-    BlockSpan named_part(Buffer& buffer, Block& block, std::uint64_t address) noexcept;
+    BlockSpan named_part(Operation& op, Buffer& buffer, Block& block, std::uint64_t address,
+                         std::uint32_t word);
     bool moves_in_parts(const Buffer& buffer) const noexcept;
     static std::uint8_t chunk_at(const Block& block, std::uint64_t address) noexcept;
 
     // Trials: what is done until the extents of a launch are known.
-    bool names_parts(const Operation& op) noexcept;
+    Reach reach_of(const NamedPart& part) noexcept;
+    bool is_count(const Operation& op, std::int64_t number) noexcept;
     void add_rest(Operation& op);
     std::uint32_t begin_trial(Operation& op, CUcontext context, CUstream stream);
     bool acquire(Operation& op, std::uint64_t serial);
@@ -334,6 +350,7 @@ class Device {
     Gate gate_;
     Stillness stillness_;
     Trials trials_;
+    SeenNumbers seen_numbers_;
     std::unique_ptr<Worker> worker_;
 
     RankedMutex<LockRank::Buffers> buffers_mutex_;

@@ -48,7 +48,7 @@ void Device::name_tagged(Operation& op, PageTag tag, std::uint64_t address, std:
     Buffer& buffer = blocks_.buffer(block.buffer);
     const bool changes = may_change(op, address, buffer.base, word);
     const BlockSpan span = op.by_parts && moves_in_parts(buffer)
-                               ? named_part(buffer, block, address)
+                               ? named_part(op, buffer, block, address, word)
                                : BlockSpan{0, buffer.count};
     name_span(op, buffer, span, changes);
     if (op.by_parts && op.operands_named.size() < Trials::kMaxWatches)
@@ -67,10 +67,14 @@ bool Device::moves_in_parts(const Buffer& buffer) const noexcept {
            !buffer.whole.load(std::memory_order_relaxed);
 }
 
-BlockSpan Device::named_part(Buffer& buffer, Block& block, std::uint64_t address) noexcept {
+BlockSpan Device::named_part(Operation& op, Buffer& buffer, Block& block, std::uint64_t address,
+                             std::uint32_t word) {
     note_cut(block, address);
-    const BlockSpan span =
-        believed_extent(blocks_, buffer, blocks_.index_of(block) - buffer.first, address);
+    NamedPart part{block.buffer, {}, address, 0, word};
+    part.span = believed_extent(blocks_, buffer, blocks_.index_of(block) - buffer.first, address,
+                                &part.next);
+    const BlockSpan span = part.span;
+    if (span.count != buffer.count) op.parts.push_back(part);
     // From here on what was never named may have been written all the same.
     if (span.count != buffer.count && !buffer.in_parts.load(std::memory_order_relaxed) &&
         !buffer.in_parts.exchange(true))

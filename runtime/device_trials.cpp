@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The libswap authors
 //
 // Launches that name parts of big buffers. While it is not known that a launch of this kind keeps
-// to the extents it is believed to have, it holds all of each buffer: blocks that are there, and
-// blocks on the host, which it would reach over the link. So none of them moves under it, whatever
-// it does.
+// to the extents it is believed to have, and where its numbers may take it beyond them, it holds
+// all of each buffer: blocks that are there, and blocks on the host, which it would reach over the
+// link. So none of them moves under it, whatever it does.
 
 #include <algorithm>
 
@@ -19,13 +19,66 @@ constexpr std::uint32_t kLaunchesLookedAt = 64;
 
 }  // namespace
 
-bool Device::names_parts(const Operation& op) noexcept {
-    // Spans of a buffer that was named in pieces may cover it all the same; that is rare, and the
-    // trial that follows holds nothing more.
-    return op.by_parts &&
+Reach Device::reach_of(const NamedPart& part) noexcept {
+    const Buffer& buffer = blocks_.buffer(part.buffer);
+    const Block& last = blocks_.block(buffer.first + part.span.end() - 1);
+    return {part.address, blocks_.block(buffer.first + part.span.first).base,
+            last.base + last.bytes(), buffer.base, buffer.base + buffer.span_bytes};
+}
+
+/// It is how many elements one of the operands has.
+bool Device::is_count(const Operation& op, std::int64_t number) noexcept {
+    return std::any_of(op.parts.begin(), op.parts.end(),
+                       [&](const NamedPart& part) {
+                           return part.next != 0 &&
+                                  counts_elements(part.next - part.address, number);
+                       }) ||
            std::any_of(op.spans.begin(), op.spans.end(), [&](const NamedSpan& named) {
-               return named.span.count != blocks_.buffer(named.buffer).count;
+               const Buffer& buffer = blocks_.buffer(named.buffer);
+               return named.span.count == buffer.count &&
+                      counts_elements(buffer.asked_bytes, number);
            });
+}
+
+void Device::look_at_numbers(Operation& op, const LaunchRequest& request) {
+    if (op.parts.empty()) return;
+    std::array<Reach, Trials::kMaxWatches> reaches;
+    const std::size_t count = std::min(op.parts.size(), reaches.size());
+    for (std::size_t i = 0; i < count; ++i) reaches[i] = reach_of(op.parts[i]);
+    bool further = op.parts.size() > reaches.size();
+    std::uint64_t hash = op.function->hash;
+    std::size_t parameter = 0;
+    const auto look = [&](const LaunchNumber& number) {
+        bool leaves = false;
+        bool leaves_from_base = false;
+        for (std::size_t i = 0; i < count && !is_small(number.value); ++i) {
+            if (!reaches[i].is_left_by(number.value)) continue;
+            leaves = true;
+            leaves_from_base |= reaches[i].pointer == reaches[i].buffer_low;
+        }
+        // A zero may be of either kind: it becomes a factor of 1.0 without being an index.
+        if (!number.again && number.value != 0 && (!number.like_float || leaves))
+            hash = mix_signature(mix_signature(hash, parameter + number.offset),
+                                 static_cast<std::uint64_t>(number.value));
+        if (leaves && !number.like_float)
+            further |= leaves_from_base || !is_count(op, number.value);
+    };
+    const auto is_address = [&](std::uint64_t word) { return space_.find(word) != 0; };
+    for_each_parameter(*op.function, request.params, request.extra,
+                       [&](const void* memory, const ParamSlot& slot) {
+                           parameter = slot.offset;
+                           for_each_number(memory, slot.bytes, is_address, look);
+                       });
+    // Another grid is another size of a tensor that may be reused, or another use of a function.
+    std::uint64_t use = reinterpret_cast<std::uintptr_t>(op.function);
+    for (int i = 0; i < 3; ++i)
+        use = mix_signature(use, std::uint64_t{request.grid[i]} << 32 | request.block[i]);
+    for (const NamedPart& part : op.parts) {
+        const std::uint64_t place = mix_signature(part.address, blocks_.buffer(part.buffer).id);
+        further |=
+            seen_numbers_.may_change(mix_signature(mix_signature(use, part.word), place), hash);
+    }
+    op.may_reach_further = further;
 }
 
 void Device::look_at_parts(Operation& op) {
@@ -38,7 +91,7 @@ void Device::look_at_parts(Operation& op) {
             mix_signature(op.launch_kind, std::uint64_t{named.span.first} << 32 | named.span.count);
     }
     op.belief = trials_.look(op.launch_kind);
-    if (op.belief == Belief::Confirmed) return;
+    if (op.belief == Belief::Confirmed && !op.may_reach_further) return;
     add_rest(op);
     // It uses all of what it names a part of.
     if (op.belief == Belief::Refuted) op.rest = 0;

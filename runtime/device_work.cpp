@@ -32,6 +32,7 @@ void Operation::clear() noexcept {
     blocks.clear();
     changes.clear();
     spans.clear();
+    parts.clear();
     buffers_seen = 0;
     targets.clear();
     operands_named.clear();
@@ -49,6 +50,7 @@ void Operation::clear() noexcept {
     words = 0;
     on_host = 0;
     rest = 0;
+    may_reach_further = false;
     launch_kind = 0;
     belief = Belief::Confirmed;
 }
@@ -258,7 +260,7 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
 
 CUresult Device::run_pinned(Operation& op, CUcontext context, StreamIndex index, CUstream stream,
                             RealCall real) {
-    if (names_parts(op)) look_at_parts(op);
+    if (!op.parts.empty()) look_at_parts(op);
     const bool look = tracking() && (!op.blocks.empty() || op.kind == OpKind::Launch);
     Step step;
     bool wanted_event = false;

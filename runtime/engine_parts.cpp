@@ -27,6 +27,7 @@ Operation& fresh_operation(std::size_t slot) {
         operation->blocks.reserve(1024);
         operation->changes.reserve(1024);
         operation->spans.reserve(256);
+        operation->parts.reserve(64);
         operation->operands_named.reserve(Trials::kMaxWatches);
         operation->tables.reserve(64);
         operation->targets.reserve(1024);

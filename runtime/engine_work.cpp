@@ -76,6 +76,7 @@ bool Engine::Impl::name_parameters(Device& device, OperationParts& parts,
                            });
     device.name_globals(op);
     if (many) parts.follow_foreign([this](std::uint64_t address) { return owner(address); });
+    device.look_at_numbers(op, request);
     return true;
 }
 

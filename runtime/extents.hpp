@@ -34,8 +34,9 @@ struct BlockSpan {
 void note_cut(Block& block, std::uint64_t address) noexcept;
 
 /// The blocks that a pointer of a launch is believed to reach. `address` lies in block `at` of the
-/// buffer, or in the gap behind it. @thread any
+/// buffer, or in the gap behind it. Gives the address at which the next tensor begins; 0 where it
+/// is known by its block only. @thread any
 BlockSpan believed_extent(BlockTable& blocks, const Buffer& buffer, std::uint32_t at,
-                          std::uint64_t address) noexcept;
+                          std::uint64_t address, std::uint64_t* next = nullptr) noexcept;
 
 }  // namespace libswap

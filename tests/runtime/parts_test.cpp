@@ -50,6 +50,31 @@ class PartsTest : public ::testing::Test {
         return device_->run(op, fake_.context(), CU_STREAM_LEGACY,
                             [&] { return fake_.submit(CU_STREAM_LEGACY, work); });
     }
+    /// A launch with the arena's base and an index, as its numbers. What it holds is given.
+    struct Indexed {
+        std::size_t brought = 0;
+        std::size_t held = 0;
+    };
+    Indexed launch_indexed(const char* kernel, std::uint64_t pointer, std::uint64_t index,
+                           std::function<void()> work) {
+        fake_.param_counts[kernel] = 2;
+        void* params[] = {&pointer, &index};
+        LaunchRequest request;
+        request.function = fake_.function(kernel);
+        request.params = params;
+        Operation op;
+        op.by_parts = device_->by_parts();
+        op.function = device_->functions().find(request.function);
+        device_->name_address(op, pointer);
+        device_->look_at_numbers(op, request);
+        op.signature = op.function->hash;
+        EXPECT_EQ(device_->run(op, fake_.context(), CU_STREAM_LEGACY,
+                               [&] { return fake_.submit(CU_STREAM_LEGACY, work); }),
+                  CUDA_SUCCESS);
+        fake_.pump();
+        device_->trials().settle();
+        return {op.brought(), op.rest};
+    }
     /// Writes `bytes` at a tensor, naming nothing else.
     void write(const char* kernel, std::size_t i, std::uint64_t value,
                std::uint64_t bytes = kTensorBytes) {
@@ -150,6 +175,36 @@ TEST_F(PartsTest, ALaunchThatReadsBeyondItsExtentReadsOnTheHost) {
     });
     fake_.pump();
     EXPECT_EQ(seen, (std::vector<std::uint64_t>{0, 100, 200}));
+}
+
+TEST_F(PartsTest, ALaunchWhoseNumbersStayAsTheyAreHoldsItsPartOnly) {
+    learn(3);
+    for (int i = 0; i < 3; ++i) launch_indexed("count", tensor(3), kTensorBytes / 4, [] {});
+    const Indexed last = launch_indexed("count", tensor(3), kTensorBytes / 4, [] {});
+    EXPECT_LE(last.brought, kTensors / 2);
+    EXPECT_EQ(last.held, 0u);
+}
+
+TEST_F(PartsTest, ALaunchWithAnIndexThatChangesHoldsTheBuffer) {
+    learn(3);
+    for (std::uint64_t i = 0; i < 4; ++i) launch_indexed("index", tensor(3), 100 * (i % 2), [] {});
+    const Indexed last = launch_indexed("index", tensor(3), 0, [] {});
+    EXPECT_GE(last.held + last.brought, kTensors);
+    EXPECT_LE(last.brought, kTensors / 2) << "and brings no more than it did";
+}
+
+TEST_F(PartsTest, ALaunchWithAnIndexThatLeadsOutOfItsPartHoldsTheBuffer) {
+    learn(3);
+    const std::uint64_t index = 3 * kTensorBytes / 4;
+    for (int i = 0; i < 4; ++i) launch_indexed("index", tensor(3), index, [] {});
+    EXPECT_GE(launch_indexed("index", tensor(3), index, [] {}).held, kTensors / 2);
+}
+
+TEST_F(PartsTest, ALaunchWithTheBaseAndAnIndexHoldsTheBufferEvenIfItMayBeACount) {
+    learn(3);
+    const std::uint64_t index = kTensorBytes / 4;
+    for (int i = 0; i < 4; ++i) launch_indexed("index", arena_, index, [] {});
+    EXPECT_GE(launch_indexed("index", arena_, index, [] {}).held, kTensors / 2);
 }
 
 TEST_F(PartsTest, SeesWhatFunctionsLeaveAlone) {

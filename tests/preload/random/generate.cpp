@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "kernels.hpp"
 #include "memory.hpp"
 #include "random.hpp"
 
@@ -122,9 +123,10 @@ class Generator {
         add(Op::mix, {s, *d, place(*d), *a, place(*a), *b, place(*b), length, words, random_.next(),
                       passing()});
     }
-    /// Never by base and index (Passing::Base), which programs that are written by hand may do:
-    /// what such a launch reaches in a big buffer is believed wrongly, see docs/engine.md.
-    std::uint32_t passing() { return random_.one_in(10) ? 0 : below(3); }
+    /// Seldom by base and index.
+    std::uint32_t passing() {
+        return random_.one_in(10) ? static_cast<std::uint32_t>(Passing::Base) : below(3);
+    }
 
     /// A table, if there is none, and all of its entries.
     void table(std::uint32_t s) {
