@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <unistd.h>
+
 namespace libswap {
 namespace {
 
@@ -18,6 +20,15 @@ using Getenv = char* (*)(const char*);
 
 constinit std::atomic<const char*> g_told{nullptr};
 constinit std::atomic<bool> g_is_expandable{false};
+
+/// For a libc whose function is not found: a program must never lose its environment to us.
+char* look_up_variable(const char* name) noexcept {
+    const std::size_t length = std::strlen(name);
+    for (char** entry = environ; entry && *entry; ++entry)
+        if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+            return *entry + length + 1;
+    return nullptr;
+}
 
 /// libc's. Not by a look-up of the loader's: programs ask from within their own allocators.
 char* real_getenv(const char* name) noexcept {
@@ -27,7 +38,7 @@ char* real_getenv(const char* name) noexcept {
         real = reinterpret_cast<Getenv>(libc_image().symbol("getenv"));
         known.store(real, std::memory_order_relaxed);
     }
-    return real ? real(name) : nullptr;
+    return real ? real(name) : look_up_variable(name);
 }
 
 char* answer_torch(const char* name, char* value) noexcept {
