@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cost/bound.hpp"
 #include "cost/policies/policy.hpp"
 #include "cost/replay.hpp"
 #include "tools/commands.hpp"
@@ -30,6 +32,7 @@ struct PlanArguments {
     std::string policy = "libswap";
     std::string output;
     std::string check;
+    std::size_t bound_slots = 64;
     bool whole_tensors = false;
     bool json = false;
 };
@@ -56,8 +59,11 @@ std::vector<Stall> longest_stalls(const cost::Workload& workload,
 
 /// The figures, in the order they are shown.
 ordered_json figures(const cost::PolicyResult& planned, const cost::Workload& workload,
-                     std::uint64_t budget_bytes, const std::string& machine) {
+                     std::uint64_t budget_bytes, const std::string& machine,
+                     std::optional<double> bound_us) {
     const cost::PlanResult& result = planned.result;
+    ordered_json bound = nullptr;
+    if (bound_us) bound = *bound_us;
     ordered_json stalls = ordered_json::array();
     for (const Stall& s : longest_stalls(workload, result.predicted.op_start_us)) {
         stalls.push_back({{"op", s.op}, {"name", std::string(workload.name(s.op))}, {"us", s.us}});
@@ -69,6 +75,7 @@ ordered_json figures(const cost::PolicyResult& planned, const cost::Workload& wo
             {"host_bytes", result.host_bytes},
             {"iteration_us", result.predicted.iteration_us},
             {"compute_us", result.compute_us},
+            {"bound_us", std::move(bound)},
             {"slowdown", result.predicted.iteration_us / result.compute_us},
             {"d2h_bytes", result.predicted.to_host_bytes},
             {"h2d_bytes", result.predicted.to_device_bytes},
@@ -97,6 +104,11 @@ void print_figures(const std::string& policy, const ordered_json& f) {
     line("time", fmt::format("{:.3f} ms", time_us / 1e3));
     line("ideal", fmt::format("{:.3f} ms", compute_us / 1e3));
     line("slowdown", fmt::format("{:.3f}", f["slowdown"].get<double>()));
+    if (!f["bound_us"].is_null()) {
+        const double bound_us = f["bound_us"];
+        line("bound", fmt::format("{:.3f} ms, no plan is faster; this one is {:.1f}% above it",
+                                  bound_us / 1e3, 100 * (time_us / bound_us - 1)));
+    }
     line("stalled", fmt::format("{:.3f} ms", (time_us - compute_us) / 1e3));
     line("out", fmt::format("{} per iteration", format_bytes(f["d2h_bytes"])));
     line("in", fmt::format("{} per iteration", format_bytes(f["h2d_bytes"])));
@@ -162,7 +174,11 @@ int run_plan(const PlanArguments& args) {
         const auto written = write_file(args.output, format_plan(result->result.plan, *workload));
         if (!written) return fail(written.error());
     }
-    const auto f = figures(*result, *workload, *budget, machine->name);
+    std::optional<double> bound_us;
+    if (args.bound_slots > 0) {
+        bound_us = cost::iteration_bound_us(*workload, *machine, *budget, args.bound_slots);
+    }
+    const auto f = figures(*result, *workload, *budget, machine->name, bound_us);
     if (args.json) {
         fmt::print("{}\n", f.dump());
     } else {
@@ -187,6 +203,11 @@ void add_plan_command(CLI::App& app, int& exit_status) {
     command->add_option("--policy", args->policy, policy_names())->capture_default_str();
     command->add_option("-o,--output", args->output, "write the plan (libswap-plan/1) here");
     command->add_option("--check", args->check, "replay this plan instead of making one");
+    command
+        ->add_option("--bound", args->bound_slots,
+                     "slots of the lower bound: more are tighter and take longer; 0: without")
+        ->check(CLI::Range(0, 1000))
+        ->capture_default_str();
     command->add_flag("--whole-tensors", args->whole_tensors, "move no parts of tensors");
     command->add_flag("--json", args->json, "the figures as one JSON object");
     command->callback([args, &exit_status] { exit_status = run_plan(*args); });

@@ -159,10 +159,19 @@ void Memory::State::revoke(std::uint64_t va, std::uint64_t bytes) {
     }
 }
 
-std::byte* KernelMemory::page(std::uint64_t va, bool write) { return set_.page(va, write); }
-std::byte* KernelMemory::span(std::uint64_t va, std::uint64_t bytes, bool write) {
-    return set_.span(va, bytes, write);
+bool AccessSet::has_bytes(std::uint64_t va) const {
+    return !without_data() || !memory_.state_->window.contains(va);
 }
+
+std::byte* KernelMemory::page(std::uint64_t va, bool write) {
+    std::byte* host = set_.page(va, write);
+    return set_.has_bytes(va) ? host : nullptr;
+}
+std::byte* KernelMemory::span(std::uint64_t va, std::uint64_t bytes, bool write) {
+    std::byte* host = set_.span(va, bytes, write);
+    return set_.has_bytes(va) ? host : nullptr;
+}
+std::uint64_t KernelMemory::write_count(std::uint64_t va) const { return set_.write_count(va); }
 std::uint64_t KernelMemory::fault_va() const { return set_.fault_va(); }
 bool KernelMemory::without_data() const { return set_.without_data(); }
 

@@ -38,6 +38,9 @@ class AccessSet {
     double host_read_bytes() const { return host_read_bytes_; }
     double host_write_bytes() const { return host_write_bytes_; }
     bool without_data() const { return memory_.without_data(); }
+    /// Of device memory there are none without data; pinned and registered memory has its own.
+    bool has_bytes(std::uint64_t va) const;
+    std::uint64_t write_count(std::uint64_t va) const { return memory_.write_count(va); }
 
     /// One byte per window page; bits of accesses seen. Recycled, since it is as long as the
     /// window.

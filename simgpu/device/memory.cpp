@@ -194,7 +194,7 @@ std::uint64_t Memory::write_count(std::uint64_t va) const {
 Access Memory::resolve(int device, std::uint64_t va, std::uint64_t bytes, bool write) {
     AccessSet set(*this, device);
     std::byte* host = set.span(va, bytes, write);
-    return {host, set.fault_va(), host != nullptr};
+    return {set.has_bytes(va) ? host : nullptr, set.fault_va(), host != nullptr};
 }
 
 }  // namespace simgpu

@@ -22,6 +22,7 @@ struct KernelOutcome {
     double flops = 0;                ///< Floating-point operations, all threads.
     double bytes = 0;                ///< Global bytes loaded and stored.
     double thread_instructions = 0;  ///< 0 where unknown (native kernels).
+    double duration_ns = 0;  ///< Where it is known beforehand, in place of what the others say.
 };
 
 /// Memory as a running kernel may use it. Safe to call from the threads that share the kernel's
@@ -33,10 +34,13 @@ class KernelMemory {
     /// reach opens the page.
     std::byte* page(std::uint64_t va, bool write);
     /// Contiguous host address of `bytes` at `va`, or nullptr, and then fault_va() tells where.
+    /// Without data nullptr for all device memory: only a fault_va() other than 0 is a fault then.
     std::byte* span(std::uint64_t va, std::uint64_t bytes, bool write);
     std::uint64_t fault_va() const;
     /// No bytes exist: the work only reports what it would have done.
     bool without_data() const;
+    /// How often writes touched the 2 MiB chunk that `va` lies in: without data, its content.
+    std::uint64_t write_count(std::uint64_t va) const;
 
     explicit KernelMemory(AccessSet& set) : set_(set) {}
 

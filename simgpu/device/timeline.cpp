@@ -291,13 +291,19 @@ std::uint64_t Timeline::body_ns(const Op& op) const {
     const double bytes = static_cast<double>(op.bytes());
     if (op.kind == Op::Kind::Memset) return ns_of(time_for(bytes, profile_.mem_gbps));
     if (op.kind == Op::Kind::Copy) return ns_of(time_for(2 * bytes, profile_.mem_gbps));
-    const double over_link_in = std::min(op.access->host_read_bytes(), bytes);
-    const double over_link_out = std::min(op.access->host_write_bytes(), bytes);
-    const double ns = std::max(
-        {time_for(op.outcome.flops, profile_.fp32_tflops * 1e3), time_for(bytes, profile_.mem_gbps),
-         time_for(op.outcome.thread_instructions, profile_.thread_instructions_per_ns),
-         time_for(over_link_in, profile_.h2d_gbps), time_for(over_link_out, profile_.d2h_gbps)});
-    return ns_of(ns);
+    double over_link_in = op.access->host_read_bytes();
+    double over_link_out = op.access->host_write_bytes();
+    double ns = op.outcome.duration_ns;
+    if (ns == 0) {
+        over_link_in = std::min(over_link_in, bytes);
+        over_link_out = std::min(over_link_out, bytes);
+        ns = std::max(
+            {time_for(op.outcome.flops, profile_.fp32_tflops * 1e3),
+             time_for(bytes, profile_.mem_gbps),
+             time_for(op.outcome.thread_instructions, profile_.thread_instructions_per_ns)});
+    }
+    return ns_of(std::max({ns, time_for(over_link_in, profile_.h2d_gbps),
+                           time_for(over_link_out, profile_.d2h_gbps)}));
 }
 
 void Timeline::work_finished(const OpPtr& op) {

@@ -28,7 +28,14 @@ __attribute__((constructor)) void read_faults() {
 
 SIMGPU_EXPORT int simgpuHostKernelRegister(const char* kernel_name, SimgpuHostKernel fn) {
     if (kernel_name == nullptr) return 1;
-    simgpu::driver::register_host_kernel(kernel_name, fn);
+    simgpu::driver::register_host_kernel(kernel_name, {fn, false});
+    return 0;
+}
+
+SIMGPU_EXPORT int simgpuHostKernelRegisterWithoutData(const char* kernel_name,
+                                                      SimgpuHostKernel fn) {
+    if (kernel_name == nullptr) return 1;
+    simgpu::driver::register_host_kernel(kernel_name, {fn, true});
     return 0;
 }
 

@@ -66,6 +66,14 @@ std::uint8_t read_fill() {
     return kDefaultFill;
 }
 
+bool read_without_data() {
+    const std::string_view text = variable("SIMGPU_DATA");
+    if (text == "none") return true;
+    if (!text.empty() && text != "all")
+        say("SIMGPU_DATA=\"{}\" is neither all nor none, using all", text);
+    return false;
+}
+
 }  // namespace
 
 std::vector<std::string> profile_directories() {
@@ -125,6 +133,7 @@ MachineConfig machine_config(const Options& options) {
     config.memory.device_count = options.devices;
     config.memory.capacity_bytes.fill(read_memory_bytes(config.profile));
     config.memory.fill_byte = read_fill();
+    config.memory.without_data = read_without_data();
     config.delays = variable("SIMGPU_DELAYS");
     return config;
 }

@@ -37,6 +37,17 @@ typedef struct SimgpuHostLaunch {
      * memory read and written, as an efficient device kernel would need them. */
     double* flops;
     double* bytes;
+    /** Filled in where the launch's time is known beforehand, in nanoseconds: it takes that long in
+     * place of what `flops` and `bytes` say, and longer where host memory that it used takes longer
+     * over the link. */
+    double* duration_ns;
+
+    /** Not 0: no bytes exist (SIMGPU_DATA=none). span() checks and counts, and answers NULL for all
+     * device memory; pinned memory is there. */
+    int without_data;
+    /** How often writes touched the 2 MiB chunk that `va` lies in. Without data a chunk's content
+     * is known by it. */
+    uint64_t (*write_count)(const struct SimgpuHostLaunch* launch, uint64_t va);
 
     void* reserved;
 } SimgpuHostLaunch;
@@ -49,6 +60,10 @@ typedef void (*SimgpuHostKernel)(const SimgpuHostLaunch* launch);
  * image), in place of their PTX. The parameter block comes from the loaded kernel's declared
  * layout. NULL removes it. Returns 0, or 1 for a NULL name. @thread any */
 int simgpuHostKernelRegister(const char* kernel_name, SimgpuHostKernel fn);
+
+/** The same for a function that looks at `without_data`. Others are not called where no bytes
+ * exist: their kernels then run as those do whose code cannot be run. @thread any */
+int simgpuHostKernelRegisterWithoutData(const char* kernel_name, SimgpuHostKernel fn);
 
 /** Same syntax as SIMGPU_FAULTS ("cuMemCreate:3=2,cuMemMap:1+=999"): adds rules, counted from now
  * on. Names without a suffix stand for all variants of the call. NULL or "" removes all rules.

@@ -14,11 +14,12 @@ namespace {
 
 struct Registry {
     std::shared_mutex mutex;
-    std::map<std::string, SimgpuHostKernel, std::less<>> functions;
+    std::map<std::string, HostKernel, std::less<>> functions;
 
     Registry() {
+        // Ours all look at `without_data`.
         for_each_host_kernel([this](const char* name, SimgpuHostKernel function) {
-            functions.emplace(name, function);
+            functions.emplace(name, HostKernel{function, true});
         });
     }
 };
@@ -30,19 +31,19 @@ Registry& registry() {
 
 }  // namespace
 
-void register_host_kernel(std::string name, SimgpuHostKernel function) {
+void register_host_kernel(std::string name, HostKernel kernel) {
     std::unique_lock lock(registry().mutex);
-    if (function != nullptr) {
-        registry().functions[std::move(name)] = function;
+    if (kernel.function != nullptr) {
+        registry().functions[std::move(name)] = kernel;
     } else {
         registry().functions.erase(name);
     }
 }
 
-SimgpuHostKernel find_host_kernel(std::string_view name) {
+HostKernel find_host_kernel(std::string_view name) {
     std::shared_lock lock(registry().mutex);
     auto it = registry().functions.find(name);
-    return it == registry().functions.end() ? nullptr : it->second;
+    return it == registry().functions.end() ? HostKernel{} : it->second;
 }
 
 }  // namespace simgpu::driver

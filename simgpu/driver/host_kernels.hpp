@@ -9,10 +9,16 @@
 
 namespace simgpu::driver {
 
-/// See simgpuHostKernelRegister. @thread any
-void register_host_kernel(std::string name, SimgpuHostKernel function);
+/// What does the work of a kernel natively.
+struct HostKernel {
+    SimgpuHostKernel function = nullptr;  ///< Null: the kernel runs its own code.
+    bool without_data = false;            ///< It may be called where no bytes exist.
+};
 
-/// Null where a kernel runs its own code. @thread any
-SimgpuHostKernel find_host_kernel(std::string_view name);
+/// See simgpuHostKernelRegister. @thread any
+void register_host_kernel(std::string name, HostKernel kernel);
+
+/// @thread any
+HostKernel find_host_kernel(std::string_view name);
 
 }  // namespace simgpu::driver

@@ -132,8 +132,12 @@ struct NativeLaunch {
                       int write) {
         auto* self = static_cast<NativeLaunch*>(launch->reserved);
         void* host = self->memory->span(va, bytes, write != 0);
-        self->faulted |= host == nullptr && bytes != 0;
+        self->faulted |= host == nullptr && bytes != 0 && self->memory->fault_va() != 0;
         return host;
+    }
+
+    static std::uint64_t write_count(const SimgpuHostLaunch* launch, std::uint64_t va) {
+        return static_cast<NativeLaunch*>(launch->reserved)->memory->write_count(va);
     }
 };
 
@@ -152,6 +156,9 @@ SimgpuHostLaunch public_part(const KernelCall& call, KernelOutcome& outcome, Nat
     part.span = &NativeLaunch::span;
     part.flops = &outcome.flops;
     part.bytes = &outcome.bytes;
+    part.duration_ns = &outcome.duration_ns;
+    part.without_data = launch.memory->without_data();
+    part.write_count = &NativeLaunch::write_count;
     part.reserved = &launch;
     return part;
 }
@@ -178,11 +185,11 @@ KernelOutcome run_native(const KernelCall& call, KernelMemory& memory) {
     return run_on_host(call, memory, [&](const SimgpuHostLaunch& launch) { call.native(&launch); });
 }
 
-/// Machine code: by its name where that is known, else opaque.
+/// Machine code, and without data all code: by its name where that is known, else opaque.
 KernelOutcome run_machine_code(const KernelCall& call, KernelMemory& memory) {
     NamedFunction& function = named_function(call.function->info->name);
     bool done = false;
-    if (function.work) {
+    if (function.work && !memory.without_data()) {
         const auto parameters = split_parameters(*call.function->info, call.parameters);
         KernelOutcome outcome = run_on_host(call, memory, [&](const SimgpuHostLaunch& launch) {
             done = function.work(NamedLaunch(launch, parameters));
@@ -195,8 +202,9 @@ KernelOutcome run_machine_code(const KernelCall& call, KernelMemory& memory) {
 
 KernelOutcome run(const KernelCall& call, KernelMemory& memory) {
     if (call.native != nullptr) return run_native(call, memory);
-    return call.function->code != nullptr ? interpret(call, memory)
-                                          : run_machine_code(call, memory);
+    return call.function->code != nullptr && !memory.without_data()
+               ? interpret(call, memory)
+               : run_machine_code(call, memory);
 }
 
 CUresult check_geometry(const LaunchRequest& request, const Function& function) {
@@ -314,7 +322,9 @@ CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out
     SIMGPU_TRY(check_geometry(request, function));
     SIMGPU_TRY(check_cooperative(request, function));
     SIMGPU_TRY(copy_parameters(request, *function.info, out.parameters));
-    out.native = find_host_kernel(function.info->name);
+    const bool without_data = machine().memory().without_data();
+    const HostKernel native = find_host_kernel(function.info->name);
+    if (!without_data || native.without_data) out.native = native.function;
     SIMGPU_TRY(check_executable(function, out.native));
     for (std::size_t axis = 0; axis < 3; ++axis) {
         out.geometry.grid[axis] = request.grid[axis];
@@ -327,7 +337,7 @@ CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out
     SIMGPU_TRY(need_local_memory(context, function.info->local_bytes, threads));
     out.geometry.dynamic_shared_bytes = request.shared_bytes;
     out.cooperative = request.cooperative;
-    if (out.native == nullptr && function.code == nullptr)
+    if (out.native == nullptr && (function.code == nullptr || without_data))
         out.opaque = opaque_work(function, out.geometry, out.parameters);
     return CUDA_SUCCESS;
 }
