@@ -64,6 +64,7 @@ Buffer* BlockTable::add(std::uint64_t base, std::uint64_t asked_bytes,
         block.base = base + buffer.span_bytes;
         block.run = runs[i];
         block.buffer = index;
+        block.alone = count == 1;
         buffer.span_bytes += runs[i].bytes();
     }
     return &buffer;

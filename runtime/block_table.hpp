@@ -41,11 +41,13 @@ struct alignas(64) Block {
     std::atomic<std::uint64_t> last_touch{0};  ///< number of the last operation that named it
     std::atomic<std::uint32_t> wanted{0};      ///< operations that wait for it: no victim
     std::atomic<bool> many_streams{false};
-    std::atomic<bool> busy{false};      ///< the worker has a job on it
+    std::atomic<bool> busy{false};   ///< the worker has a job on it
+    std::atomic<bool> fresh{false};  ///< nothing was ever written to it: no content to move
+    bool alone = false;              ///< the only one of its buffer
+    // Up to here one cache line: what a launch looks at while nothing can move.
     std::atomic<bool> refused{false};   ///< cannot be brought to the device now: use the host copy
     std::atomic<bool> for_good{false};  ///< stays resident
     std::atomic<StayReason> stays_because{StayReason::None};
-    std::atomic<bool> fresh{false};         ///< nothing was ever written to it: no content to move
     std::atomic<bool> record_valid{false};  ///< the host copy has the content of `record`
     std::atomic<std::uint64_t> id{0};       ///< of this allocation, for the learner and the log
     /// Lowest and highest offset that a launch named, plus one; 0: none. See extents.hpp.

@@ -21,6 +21,12 @@ class Inside {
     Stillness& stillness_;
 };
 
+void touch_block(Block& block, std::uint64_t now) noexcept {
+    block.last_touch.store(now, std::memory_order_relaxed);
+    if (block.fresh.load(std::memory_order_relaxed))
+        block.fresh.store(false, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 void Device::take_still_place(StreamIndex index, bool trusted) {
@@ -69,13 +75,11 @@ bool Device::launch_still(const LaunchRequest& request, CUcontext context, RealC
 void Device::touch(std::uint64_t address, std::uint64_t now) noexcept {
     const PageTag tag = space_.find(address);
     if (tag == 0 || tag & kSlabTag) return;
-    const Buffer& buffer = blocks_.buffer_of(blocks_.block(tag - 1));
-    for (std::uint32_t i = 0; i < buffer.count; ++i) {
-        Block& block = blocks_.block(buffer.first + i);
-        block.last_touch.store(now, std::memory_order_relaxed);
-        if (block.fresh.load(std::memory_order_relaxed))
-            block.fresh.store(false, std::memory_order_relaxed);
-    }
+    Block& named = blocks_.block(tag - 1);
+    if (named.alone) return touch_block(named, now);
+    const Buffer& buffer = blocks_.buffer_of(named);
+    for (std::uint32_t i = 0; i < buffer.count; ++i)
+        touch_block(blocks_.block(buffer.first + i), now);
 }
 
 /// Called by the worker, before it begins anything: false while operations without pins are being
