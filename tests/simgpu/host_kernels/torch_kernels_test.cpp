@@ -186,6 +186,24 @@ TEST(TorchKernels, MaxPoolTakesTheMostOfAWindowAndGivesItsGradientBack) {
     EXPECT_EQ(grad, (std::vector<float>{1, 2, 0, 3, 0, 0, 0, 0, 4, 5, 0, 6, 7, 8, 0, 0, 0, 0}));
 }
 
+TEST(TorchKernels, ForeachRaisesAScalarToEachElement) {
+    const std::vector<float> steps{1, 2, 3};
+    std::vector<float> out(3);
+    // TensorListMetadata<2>: room for 64 addresses in each list, 64 sizes, 320 blocks.
+    Bytes lists(3144);
+    put(lists, 0, steps.data());
+    put(lists, 64 * 8, out.data());
+    put(lists, 2 * 64 * 8, std::int64_t{3});
+    ASSERT_TRUE(
+        run("void at::native::multi_tensor_apply_kernel<at::native::TensorListMetadata<2>, "
+            "at::native::BinaryOpScalarFunctor<float, 2, 1, 1>, "
+            "at::native::reverse_power_functor<float>, float>(at::native::TensorListMetadata<2>, "
+            "at::native::BinaryOpScalarFunctor<float, 2, 1, 1>, "
+            "at::native::reverse_power_functor<float>, float)",
+            {lists, Bytes(1), Bytes(1), value(0.5F)}));
+    EXPECT_EQ(out, (std::vector<float>{0.5F, 0.25F, 0.125F}));
+}
+
 TEST(TorchKernels, SoftmaxRowsAddUpToOne) {
     const std::vector<float> in{0, 1, 2, 5, 5, 5};
     std::vector<float> out(6);
