@@ -8,6 +8,7 @@
 /// nothing where it is none of its family, or not in a form that is known. @thread any
 namespace simgpu::torch {
 
+NamedKernel find_cat(const KernelName& name);
 NamedKernel find_elementwise(const KernelName& name);
 NamedKernel find_embedding(const KernelName& name);
 NamedKernel find_flash_attention(const KernelName& name);

@@ -204,6 +204,33 @@ TEST(TorchKernels, ForeachRaisesAScalarToEachElement) {
     EXPECT_EQ(out, (std::vector<float>{0.5F, 0.25F, 0.125F}));
 }
 
+TEST(TorchKernels, CatJoinsAlongADimension) {
+    // 2 x 1 and 2 x 2 beside each other.
+    const std::vector<float> a{1, 2};
+    const std::vector<float> b{3, 4, 5, 6};
+    std::vector<float> out(6);
+    Bytes inputs(21 * 128 + 32);
+    const auto input = [&](std::size_t i, const float* data, std::uint32_t first,
+                           std::uint32_t size, std::uint32_t elements) {
+        put(inputs, 8 * i, data);
+        put(inputs, 128 * 8 + 4 * i, first);
+        put(inputs, 128 * 12 + 4 * i, size);
+        put(inputs, 128 * 16 + 4 * i, elements);
+        put(inputs, 128 * 20 + i, true);
+    };
+    input(0, a.data(), 0, 1, 2);
+    input(1, b.data(), 1, 2, 4);
+    Bytes shape(32);
+    const std::uint32_t sizes_and_strides[] = {2, 3, 0, 0, 3, 1, 0, 0};
+    put(shape, 0, sizes_and_strides);
+    ASSERT_TRUE(
+        run("void at::native::CatArrayBatchedCopy_contig<at::native::OpaqueType<4u>, unsigned int, "
+            "2, 128, 1>(at::native::OpaqueType<4u>*, at::native::CatArrInputTensorMetadata, "
+            "at::native::TensorSizeStride<unsigned int, 4u>, int, unsigned int)",
+            {pointers({out.data()}), inputs, shape, value(1), value(std::uint32_t{1})}, 1, 2));
+    EXPECT_EQ(out, (std::vector<float>{1, 3, 4, 2, 5, 6}));
+}
+
 TEST(TorchKernels, SoftmaxRowsAddUpToOne) {
     const std::vector<float> in{0, 1, 2, 5, 5, 5};
     std::vector<float> out(6);
