@@ -88,8 +88,8 @@ void Engine::Impl::note_pointers(std::uint64_t dst, const void* payload, std::si
 
 void Engine::Impl::follow_payload(const Rows& dst, const Rows& src) {
     edges.overwrite(dst);
-    // Without an address, it is the driver's to refuse.
-    if (src.base == 0 || dst.bytes() > PointerEdges::kMaxPayloadBytes) return;
+    // Without an address, or with rows that overlap, it is the driver's to refuse.
+    if (src.base == 0 || !src.are_apart() || dst.bytes() > PointerEdges::kMaxPayloadBytes) return;
     for (std::size_t i = 0; i < dst.count(); ++i)
         note_pointers(dst.row(i), reinterpret_cast<const void*>(src.row(i)), src.row_bytes);
 }

@@ -80,7 +80,8 @@ NodeReach GraphReader::copy(const CUDA_MEMCPY3D& params) {
     if (src.may_be_ours()) add(reach, from.base, from.span_bytes());
     if (!dst.may_be_ours() || src.type == CU_MEMORYTYPE_ARRAY || to.bytes() == 0) return reach;
     const bool from_host = src.type == CU_MEMORYTYPE_HOST ||
-                           (!is_ours(from.base) && is_host_pointer(driver_, from.base));
+                           (src.type == CU_MEMORYTYPE_UNIFIED && !is_ours(from.base) &&
+                            is_host_pointer(driver_, from.base));
     if (!from_host || to.bytes() <= PointerEdges::kMaxPayloadBytes)
         reach.copies.push_back({to, from, from_host});
     return reach;

@@ -24,8 +24,18 @@ struct Rows {
     }
 
     constexpr std::size_t count() const noexcept { return rows * slices; }
-    /// In all rows together. Saturates nowhere: the driver refuses what is too much.
-    constexpr std::size_t bytes() const noexcept { return row_bytes * count(); }
+    /// In all rows together; SIZE_MAX where that is more than there can be.
+    constexpr std::size_t bytes() const noexcept {
+        std::size_t all = 0;
+        const bool too_much = __builtin_mul_overflow(rows, slices, &all) ||
+                              __builtin_mul_overflow(all, row_bytes, &all);
+        return too_much ? SIZE_MAX : all;
+    }
+    /// No two rows share a byte, as the driver wants it.
+    constexpr bool are_apart() const noexcept {
+        if (bytes() == 0) return true;
+        return (rows == 1 || pitch >= row_bytes) && (slices == 1 || slice_pitch / rows >= pitch);
+    }
     /// From the first byte to behind the last; 0 where nothing is touched.
     constexpr std::size_t span_bytes() const noexcept {
         if (bytes() == 0) return 0;

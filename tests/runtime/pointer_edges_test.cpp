@@ -44,6 +44,19 @@ TEST(Rows, OfNothingTouchNothing) {
     }
 }
 
+TEST(Rows, OfMoreThanThereCanBeAreNotTakenForFew) {
+    constexpr std::size_t kHuge = std::size_t{1} << 40;
+    EXPECT_EQ((Rows{8, kHuge, kHuge, kHuge, 1, 0}.bytes()), SIZE_MAX);
+    EXPECT_EQ((Rows{8, 16, kHuge, 16, kHuge, kHuge}.bytes()), SIZE_MAX);
+}
+
+TEST(Rows, ThatOverlapAreNotApart) {
+    EXPECT_TRUE((Rows{8, 16, 4, 16, 2, 64}.are_apart()));
+    EXPECT_FALSE((Rows{8, 16, 4, 8, 1, 0}.are_apart()));
+    EXPECT_FALSE((Rows{8, 16, 4, 16, 2, 48}.are_apart()));
+    EXPECT_TRUE(Rows::range(8, 16).are_apart());
+}
+
 TEST(PointerEdges, GoWithWhatIsOverwrittenEvenInPart) {
     PointerEdges edges;
     for (std::uint64_t slot = 64; slot < 128; slot += 8) edges.add(slot, slot * 10);
