@@ -7,21 +7,7 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-#if defined(ABSENT_IS_cupti)
-EXPORT int cuptiGetVersion(std::uint32_t* version) {
-    constexpr int kInvalidParameter = 1;
-    if (version == nullptr) return kInvalidParameter;
-    *version = 130000;
-    return 0;
-}
-
-EXPORT int cuptiGetResultString(int, const char** text) {
-    constexpr int kInvalidParameter = 1;
-    if (text == nullptr) return kInvalidParameter;
-    *text = "CUPTI_ERROR_NOT_SUPPORTED";
-    return 0;
-}
-#elif defined(ABSENT_IS_nvrtc)
+#if defined(ABSENT_IS_nvrtc)
 EXPORT int nvrtcVersion(int* major, int* minor) {
     constexpr int kInvalidInput = 3;
     if (major == nullptr || minor == nullptr) return kInvalidInput;

@@ -138,7 +138,10 @@ void Timeline::choose(const OpPtr& op) {
     // A turn takes time even where its body is empty, so that the clock goes on.
     end->latency_ns = kNodeLatencyNs;
     end->resumes = op;
-    for (const OpPtr& step : ops) depend(end, step);
+    for (const OpPtr& step : ops) {
+        step->correlation = op->correlation;
+        depend(end, step);
+    }
     admit(end);
 }
 

@@ -38,6 +38,7 @@ struct Op {
     std::shared_ptr<ContextState> context;
     std::shared_ptr<StreamState> stream;
     std::uint64_t sequence = 0;
+    std::uint32_t correlation = 0;  ///< Number of the call that submitted it, for profilers.
 
     unsigned unmet = 0;  ///< Operations that must be done first.
     std::vector<std::shared_ptr<Op>> dependents;

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "simgpu/device/activity.hpp"
+
 namespace simgpu {
 
 namespace {
@@ -66,6 +68,7 @@ void Timeline::depend(const OpPtr& op, const OpPtr& earlier) {
 
 void Timeline::admit(const OpPtr& op) {
     op->sequence = sequence_++;
+    if (op->correlation == 0) op->correlation = t_current_call;
     if (op->unmet == 0) ready_.push_back(op);
 }
 
@@ -357,6 +360,7 @@ void Timeline::finish(const OpPtr& op, Status status) {
     statistics.bytes += op->bytes();
     statistics.busy_ns += op->end_ns - op->start_ns;
     log_.note(*op);
+    if (const auto observer = g_operation_observer.load(std::memory_order_acquire)) observer(*op);
     leave_engine(op);
     if (op->stream->last == op) op->stream->last = nullptr;
     for (const auto& dependent : op->dependents) {

@@ -6,6 +6,7 @@
 
 #include <new>
 
+#include "simgpu/driver/activity.hpp"
 #include "simgpu/driver/calls.hpp"
 
 #ifndef __CUDA_API_VERSION_INTERNAL
@@ -35,13 +36,14 @@ CUresult guarded(Body&& body) noexcept {
 // Definitions of exported functions. The body (the rest of the arguments) returns a CUresult and
 // sees the parameters by name; in the _PTDS and _PTSZ forms, which define both variants, also
 // `default_stream`.
-#define SIMGPU_DEFINE_(symbol, params, mode, ...)                                      \
-    extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI symbol params { \
-        namespace driver = ::simgpu::driver;                                           \
-        if (int refused = driver::enter(driver::Api::symbol); refused != 0)            \
-            return CUresult(refused);                                                  \
-        [[maybe_unused]] constexpr auto default_stream = driver::DefaultStream::mode;  \
-        return driver::guarded([&]() -> CUresult __VA_ARGS__);                         \
+#define SIMGPU_DEFINE_(symbol, params, mode, ...)                                            \
+    extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI symbol params {       \
+        namespace driver = ::simgpu::driver;                                                 \
+        if (int refused = driver::enter(driver::Api::symbol); refused != 0)                  \
+            return CUresult(refused);                                                        \
+        [[maybe_unused]] constexpr auto default_stream = driver::DefaultStream::mode;        \
+        return driver::told(driver::Api::symbol,                                             \
+                            [&] { return driver::guarded([&]() -> CUresult __VA_ARGS__); }); \
     }
 
 #define SIMGPU_CALL(symbol, params, ...) SIMGPU_DEFINE_(symbol, params, Legacy, __VA_ARGS__)

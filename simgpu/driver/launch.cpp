@@ -342,12 +342,26 @@ CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out
     return CUDA_SUCCESS;
 }
 
+namespace {
+
+struct CallWork {
+    std::shared_ptr<const KernelCall> call;
+    KernelOutcome operator()(KernelMemory& memory) const { return run(*call, memory); }
+};
+
+}  // namespace
+
+const KernelCall* call_of(const KernelLaunch& launch) {
+    const CallWork* work = launch.work.target<CallWork>();
+    return work != nullptr ? work->call.get() : nullptr;
+}
+
 KernelLaunch kernel_launch(std::shared_ptr<const KernelCall> call) {
     KernelLaunch work;
     const auto& grid = call->geometry.grid;
     work.name = call->function->info->name;
     work.ctas = std::uint64_t{grid[0]} * grid[1] * grid[2];
-    work.work = [call = std::move(call)](KernelMemory& memory) { return run(*call, memory); };
+    work.work = CallWork{std::move(call)};
     return work;
 }
 

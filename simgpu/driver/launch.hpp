@@ -52,6 +52,9 @@ CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out
 /// What the device is given for it.
 KernelLaunch kernel_launch(std::shared_ptr<const KernelCall> call);
 
+/// The call that kernel_launch() made it of; null for other work.
+const KernelCall* call_of(const KernelLaunch& launch);
+
 /// Checks as the driver does, copies the parameters, submits.
 CUresult launch(const LaunchRequest& request);
 
