@@ -57,7 +57,8 @@ void throughput(Bench& bench, Table& table, Stream4 kind, unsigned width,
 void plot_ceiling(Bench& bench, const char* name, double tflops) {
     const double gbps = bench.report.profile.machine.ceilings.mem_gbps;
     Series series{name, {}, false};
-    for (double intensity = 1.0 / 16; intensity <= 4096; intensity *= 2)
+    constexpr double kLow = 1.0 / 16, kHigh = 4096;
+    for (const double intensity : {kLow, std::clamp(1e3 * tflops / gbps, kLow, kHigh), kHigh})
         series.points.push_back({intensity, std::min(tflops, intensity * gbps * 1e-3)});
     bench.report.plots.back().series.push_back(std::move(series));
 }

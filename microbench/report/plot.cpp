@@ -15,7 +15,7 @@ namespace libswap::bench {
 
 namespace {
 
-constexpr double kLeft = 70, kTop = 40, kWidth = 560, kHeight = 320, kLegend = 170;
+constexpr double kLeft = 70, kTop = 52, kWidth = 560, kHeight = 320, kLegend = 170;
 constexpr double kBelow = 96;  // axis, its name, two sentences
 
 // Okabe and Ito's colours, which stay apart for the colour-blind.
@@ -38,32 +38,67 @@ std::string escaped(const std::string& text) {
     return result;
 }
 
-/// One logarithmic axis, of whole ticks.
+/// One logarithmic axis. It ends at round values: powers of two, or 1, 2 and 5 times powers of ten.
 class Axis {
   public:
-    Axis(double base, double from, double length) : base_(base), from_(from), length_(length) {}
+    Axis(bool binary, double from, double length) : binary_(binary), from_(from), length_(length) {}
 
     void include(double value) {
-        low_ = std::min(low_, std::floor(exponent(value) + 1e-9));
-        high_ = std::max(high_, std::ceil(exponent(value) - 1e-9));
+        low_ = std::min(low_, value);
+        high_ = std::max(high_, value);
     }
     bool empty() const { return low_ > high_; }
     double at(double value) const {
-        const double span = std::max(1.0, high_ - low_);
-        return from_ + length_ * (exponent(value) - low_) / span;
+        const double low = std::log(round_below());
+        const double high = std::log(round_above());
+        // A single value lies in the middle.
+        return high > low ? from_ + length_ * (std::log(value) - low) / (high - low)
+                          : from_ + length_ / 2;
     }
-    /// At most ten.
+    /// At most about ten: fewer where all of them would be more.
     std::vector<double> ticks() const {
         std::vector<double> all;
-        const double step = std::max(1.0, std::ceil((high_ - low_) / 10));
-        for (double e = low_; e <= high_; e += step) all.push_back(std::pow(base_, e));
-        return all;
+        for (double value = round_below(); value <= round_above() * kAlmost; value = next(value))
+            all.push_back(value);
+        if (all.size() <= kMostTicks) return all;
+        if (binary_) return every(all, (all.size() + kMostTicks - 1) / kMostTicks);
+        std::vector<double> decades;
+        for (const double value : all)
+            if (std::abs(mantissa(value) - 1) < 1e-6) decades.push_back(value);
+        return every(decades, (decades.size() + kMostTicks - 1) / kMostTicks);
     }
 
   private:
-    double exponent(double value) const { return std::log(value) / std::log(base_); }
+    static constexpr std::size_t kMostTicks = 10;
+    static constexpr double kAlmost = 1 + 1e-9;
 
-    double base_, from_, length_;
+    static double power_below(double base, double value) {
+        return std::pow(base, std::floor(std::log(value) / std::log(base) + 1e-9));
+    }
+    static double mantissa(double value) { return value / power_below(10, value); }
+    static std::vector<double> every(const std::vector<double>& all, std::size_t step) {
+        std::vector<double> some;
+        for (std::size_t k = 0; k < all.size(); k += step) some.push_back(all[k]);
+        return some;
+    }
+    double next(double value) const {
+        if (binary_) return 2 * value;
+        const double m = mantissa(value);
+        return value * (m < 1.5 || m > 4.5 ? 2 : 2.5);
+    }
+    double round_below() const {
+        double value = power_below(binary_ ? 2 : 10, low_);
+        while (next(value) <= low_ * kAlmost) value = next(value);
+        return value;
+    }
+    double round_above() const {
+        double value = round_below();
+        while (value * kAlmost < high_) value = next(value);
+        return value;
+    }
+
+    bool binary_;
+    double from_, length_;
     double low_ = std::numeric_limits<double>::infinity();
     double high_ = -std::numeric_limits<double>::infinity();
 };
@@ -71,9 +106,7 @@ class Axis {
 class Drawing {
   public:
     explicit Drawing(const Plot& plot)
-        : plot_(plot),
-          x_(plot.x_is_bytes ? 2 : 10, kLeft, kWidth),
-          y_(10, kTop + kHeight, -kHeight) {
+        : plot_(plot), x_(plot.x_is_bytes, kLeft, kWidth), y_(false, kTop + kHeight, -kHeight) {
         for (const Series& s : plot.series) {
             for (const Point& p : s.points) {
                 if (!drawn(p)) continue;
@@ -89,10 +122,13 @@ class Drawing {
             "height=\"{1}\" font-family=\"sans-serif\" font-size=\"11\">\n"
             "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
             kLeft + kWidth + kLegend, kTop + kHeight + kBelow);
-        label(kLeft, 20, "start", plot_.title);
+        title();
         if (!x_.empty()) {
             grid();
-            for (std::size_t k = 0; k < plot_.series.size(); ++k) series(k);
+            // Lines first: measured dots lie on the line that was fitted to them.
+            for (std::size_t k = 0; k < plot_.series.size(); ++k) curve(k);
+            for (std::size_t k = 0; k < plot_.series.size(); ++k) dots(k);
+            for (std::size_t k = 0; k < plot_.series.size(); ++k) legend(k);
         }
         const double below = kTop + kHeight;
         label(kLeft + kWidth / 2, below + 34, "middle", plot_.x_axis);
@@ -110,10 +146,24 @@ class Drawing {
                              anchor, escaped(what));
     }
 
-    void line(double x1, double y1, double x2, double y2) {
+    void title() {
         text_ += fmt::format(
-            "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#dddddd\"/>\n",
-            x1, y1, x2, y2);
+            "<text x=\"{:.1f}\" y=\"18\" font-size=\"13\" font-weight=\"bold\">{}</text>\n",
+            kLeft - 60, escaped(plot_.title));
+    }
+
+    void line(double x1, double y1, double x2, double y2, const char* colour = "#dddddd",
+              double width = 1) {
+        text_ += fmt::format(
+            "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
+            "stroke-width=\"{}\"/>\n",
+            x1, y1, x2, y2, colour, width);
+    }
+
+    void dot(double x, double y, const char* colour) {
+        text_ += fmt::format(
+            "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\" stroke=\"white\"/>\n", x, y,
+            colour);
     }
 
     void grid() {
@@ -128,28 +178,36 @@ class Drawing {
         }
     }
 
-    void series(std::size_t k) {
-        const Series& s = plot_.series[k];
-        const char* colour = kColours[k % kColours.size()];
+    static const char* colour_of(std::size_t k) { return kColours[k % kColours.size()]; }
+
+    void curve(std::size_t k) {
+        if (plot_.series[k].dots) return;
         std::string path;
-        for (const Point& p : s.points) {
-            if (!drawn(p)) continue;
-            if (s.dots) {
-                text_ +=
-                    fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\"/>\n",
-                                x_.at(p.x), y_.at(p.y), colour);
-            } else {
-                path += fmt::format("{:.1f},{:.1f} ", x_.at(p.x), y_.at(p.y));
-            }
-        }
-        if (!path.empty())
-            text_ += fmt::format(
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n",
-                path, colour);
+        for (const Point& p : plot_.series[k].points)
+            if (drawn(p)) path += fmt::format("{:.1f},{:.1f} ", x_.at(p.x), y_.at(p.y));
+        text_ += fmt::format(
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", path,
+            colour_of(k));
+    }
+
+    /// A curve of one point is a dot.
+    void dots(std::size_t k) {
+        const Series& s = plot_.series[k];
+        if (!s.dots && s.points.size() != 1) return;
+        for (const Point& p : s.points)
+            if (drawn(p)) dot(x_.at(p.x), y_.at(p.y), colour_of(k));
+    }
+
+    void legend(std::size_t k) {
+        const Series& s = plot_.series[k];
+        const double x = kLeft + kWidth + 16;
         const double y = kTop + 8 + 16 * static_cast<double>(k);
-        text_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n",
-                             kLeft + kWidth + 14, y, colour);
-        label(kLeft + kWidth + 24, y + 4, "start", s.name);
+        if (s.dots) {
+            dot(x, y, colour_of(k));
+        } else {
+            line(x - 8, y, x + 8, y, colour_of(k), 1.5);
+        }
+        label(x + 14, y + 4, "start", s.name);
     }
 
     const Plot& plot_;
