@@ -20,6 +20,7 @@ const std::vector<Question>& questions() {
         {"host_memory", "What is an address whose memory has moved to the host?", ask_host_memory},
         {"pinned_memory", "What does pinned memory cost?", ask_pinned_memory},
         {"launches", "What does a launch cost the host?", ask_launches},
+        {"cupti", "What does it cost to have operations timed by CUPTI?", ask_cupti},
     };
     return kQuestions;
 }

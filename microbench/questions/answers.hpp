@@ -51,6 +51,7 @@ Answer ask_capture_codes(Session& session, const AskOptions& options);
 Answer ask_host_memory(Session& session, const AskOptions& options);
 Answer ask_pinned_memory(Session& session, const AskOptions& options);
 Answer ask_launches(Session& session, const AskOptions& options);
+Answer ask_cupti(Session& session, const AskOptions& options);
 
 /// "CUDA_ERROR_NOT_READY".
 std::string code_name(const Driver& driver, CUresult code);

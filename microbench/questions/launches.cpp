@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cupti_trace/trace.hpp"
 #include "microbench/questions/answers.hpp"
 #include "microbench/questions/busy_kernel.hpp"
 
@@ -33,43 +34,94 @@ constexpr const char* kNamingPtx = R"(
 }
 )";
 
+/// The same launch over and over, with buffers that libswap has to look for.
+class Launches {
+  public:
+    Launches(Session& session, std::size_t rounds)
+        : session_(session),
+          rounds_(rounds),
+          module_(session.driver(), kNamingPtx),
+          function_(module_.function("bench_naming")) {
+        for (std::size_t k = 0; k < 2 * kBuffers; ++k) {
+            if (k < kBuffers) {
+                buffers_.push_back(std::make_unique<DeviceBuffer>(session.driver(), kBufferBytes));
+                values_[k] = buffers_.back()->address;
+            }
+            parameters_[k] = &values_[k];
+        }
+    }
+
+    void once() {
+        BENCH_CU(session_.driver(), cuLaunchKernel(function_, 1, 1, 1, 32, 1, 1, 0,
+                                                   session_.stream(), parameters_, nullptr));
+    }
+
+    /// us per launch, of the host and of the device; `launch` does one.
+    template <typename Launch>
+    void measure(Table& table, const std::string& name, Launch launch) {
+        std::vector<double> host;
+        std::vector<double> device;
+        for (std::size_t round = 0; round <= rounds_; ++round) {
+            double us = 0;
+            const double device_us = session_.time_us([&] {
+                us = host_us([&] {
+                    for (std::size_t k = 0; k < kInARow; ++k) launch();
+                });
+            });
+            if (round == 0) continue;  // the first warms up
+            host.push_back(us / kInARow);
+            device.push_back(device_us / kInARow);
+        }
+        table.add("of the host's time" + name, host);
+        table.add("from one to the next on the device" + name, device);
+    }
+
+  private:
+    Session& session_;
+    std::size_t rounds_;
+    Module module_;
+    CUfunction function_;
+    std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
+    std::uint64_t values_[2 * kBuffers] = {};
+    void* parameters_[2 * kBuffers] = {};
+};
+
+constexpr const char* kWhatALaunchCosts = "What does a launch with 8 pointers cost?";
+
 }  // namespace
 
 Answer ask_launches(Session& session, const AskOptions& options) {
-    const Driver& driver = session.driver();
-    Module module(driver, kNamingPtx);
-    CUfunction function = module.function("bench_naming");
-    std::vector<std::unique_ptr<DeviceBuffer>> buffers;
-    std::uint64_t values[2 * kBuffers] = {};
-    void* parameters[2 * kBuffers];
-    for (std::size_t k = 0; k < 2 * kBuffers; ++k) {
-        if (k < kBuffers) {
-            buffers.push_back(std::make_unique<DeviceBuffer>(driver, kBufferBytes));
-            values[k] = buffers.back()->address;
-        }
-        parameters[k] = &values[k];
-    }
-    std::vector<double> host;
-    std::vector<double> device;
-    const std::size_t rounds = options.quick ? 5 : 100;
-    for (std::size_t round = 0; round <= rounds; ++round) {
-        double us = 0;
-        const double device_us = session.time_us([&] {
-            us = host_us([&] {
-                for (std::size_t k = 0; k < kInARow; ++k)
-                    BENCH_CU(driver, cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0,
-                                                    session.stream(), parameters, nullptr));
-            });
-        });
-        if (round == 0) continue;  // the first warms up
-        host.push_back(us / kInARow);
-        device.push_back(device_us / kInARow);
-    }
     Answer answer;
-    Table& table = answer.table("launches", "What does a launch with 8 pointers cost?", "us");
-    table.add("of the host's time", host);
-    table.add("from one to the next on the device", device);
+    Table& table = answer.table("launches", kWhatALaunchCosts, "us");
+    Launches launches(session, options.quick ? 5 : 100);
+    launches.measure(table, "", [&] { launches.once(); });
     answer.in_short = fmt::format("{:.2f} us of the host", table.rows[0].value.median);
+    return answer;
+}
+
+Answer ask_cupti(Session& session, const AskOptions& options) {
+    Answer answer;
+    Table& table = answer.table("cupti", kWhatALaunchCosts, "us");
+    Launches launches(session, options.quick ? 3 : 30);
+    launches.measure(table, ", before", [&] { launches.once(); });
+    std::string why;
+    const auto trace = cupti::Trace::start(true, &why);
+    if (trace == nullptr) throw CudaError(CUDA_ERROR_NOT_SUPPORTED, why);
+    std::uint64_t tag = 0;
+    launches.measure(table, ", recorded and tagged", [&] {
+        trace->enter(++tag);
+        launches.once();
+        trace->leave();
+    });
+    session.synchronize();
+    const auto times = trace->collect(true);
+    trace->stop();
+    launches.measure(table, ", afterwards", [&] { launches.once(); });
+    answer.fact("operations whose times came with their tags",
+                fmt::format("{} of {}", times.size(), tag));
+    answer.in_short = fmt::format("{:.2f} us become {:.2f}, and {:.2f} afterwards; {} of {} times",
+                                  table.rows[0].value.median, table.rows[2].value.median,
+                                  table.rows[4].value.median, times.size(), tag);
     return answer;
 }
 

@@ -197,7 +197,7 @@ def torch(model):
 
 STEPS = [
     question("chunk_costs"), question("waits"), question("two_addresses"), question("mapping_in_captures"),
-    question("capture_codes"), question("host_memory"), question("pinned_memory"), Step("launches", launches),
+    question("capture_codes"), question("host_memory"), question("pinned_memory"), Step("launches", launches), question("cupti"),
     Step("conformance", conformance),
     # What the stand-in driver promises. Managed memory is left alone: a card that is asked for too much of it may hang.
     cases("driver_cases", "tests/simgpu/driver/driver_conformance_test", None, "--gtest_filter=-*Managed*:TwoDevices.*"),

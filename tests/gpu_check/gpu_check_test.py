@@ -55,6 +55,10 @@ class OnSimgpu(unittest.TestCase):
         self.assertEqual(inside["cuMemMap, RELAXED"], "CUDA_SUCCESS; the capture goes on")
         self.assertIn("half from there", " ".join(facts["host_memory"]))
 
+    def test_gets_every_time_from_cupti(self):
+        came, tagged = self.steps["cupti"]["found"]["facts"]["operations whose times came with their tags"].split(" of ")
+        self.assertEqual(came, tagged)
+
     def test_measures_the_same_calls_as_the_benchmarks(self):
         rows = {row["name"]: row["median"] for row in self.steps["chunk_costs"]["found"]["tables"][0]["rows"]}
         self.assertGreater(rows["cuMemCreate, 16 MiB"], rows["cuMemMap, 16 MiB"])

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// Times of what a process's calls submit, by CUPTI's Activity API.
+//
+//   enter(tag) --> [launch, copy or memset] --> leave()      the program's threads
+//                        |
+//                        v  the call's record bears a correlation id; CUPTI puts a record in
+//                           front of it that ties the tag to that id
+//   collect() <-- buffers <-- records of kernels, copies and memsets, by correlation id
+//
+// CUPTI has one set of buffer functions in a process, so there is at most one Trace. Its callback
+// functions are not used: only whether somebody else has them is asked, once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace libswap::cupti {
+
+/// What a tagged call submitted: from the first operation's start to the last one's end.
+struct TaggedTime {
+    std::uint64_t tag = 0;
+    std::uint64_t start_ns = 0;
+    std::uint64_t end_ns = 0;
+};
+
+class Trace {
+  public:
+    /// Nobody else uses CUPTI, unless `beside_others`. Null: *why says why not. Loads a library, so
+    /// not for a thread that holds a lock.
+    static std::unique_ptr<Trace> start(bool beside_others, std::string* why);
+    /// Ends what stop() has not.
+    ~Trace();
+    Trace(const Trace&) = delete;
+    Trace& operator=(const Trace&) = delete;
+
+    /// Around a call. @thread any
+    void enter(std::uint64_t tag) noexcept;
+    void leave() noexcept;
+
+    /// What has come since. `all`: also what CUPTI would rather keep until more has come.
+    /// Allocates. @thread one at a time
+    std::vector<TaggedTime> collect(bool all);
+
+    /// No more is recorded; what is under way still comes by collect(). @thread any
+    void disable() noexcept;
+    /// Takes CUPTI out of the process, unless somebody else uses it by now. After disable(), once
+    /// all tagged work is done. @thread any, inside a call of the driver's or the runtime's
+    void stop() noexcept;
+
+  private:
+    class Impl;
+    explicit Trace(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace libswap::cupti
