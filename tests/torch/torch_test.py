@@ -14,53 +14,116 @@ import subprocess
 import sys
 import tempfile
 
-TRAIN = pathlib.Path(__file__).resolve().parents[2] / "examples" / "train.py"
-GPT = ["--model", "gpt", "--layers", "4", "--width", "128", "--batch", "8", "--context", "64", "--vocabulary", "256"]
+HERE = pathlib.Path(__file__).resolve().parent
+TRAIN = HERE.parents[1] / "examples" / "train.py"
+SCENARIOS = HERE / "scenarios.py"
+MODELS = {
+    "gpt": ["--model", "gpt", "--layers", "4", "--width", "128", "--batch", "8", "--context", "64", "--vocabulary", "256"],
+    "resnet": ["--model", "resnet", "--layers", "2", "--width", "16", "--batch", "8", "--image", "48"],
+}
+# What LIBSWAP_TORCH stands for. Runs to compare with are given the same: what opaque kernels fill depends on how
+# far it is to the end of an allocation.
+ALLOCATORS = {
+    "split": {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:21"},
+    "async": {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
+    "uncached": {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
+    "leave": {},
+}
+# What training scripts do, by flags of examples/train.py.
+VARIANTS = {
+    "accumulate": ["gpt", "--accumulate", "2"],
+    "validate": ["gpt", "--validate-every", "2"],
+    "variable": ["gpt", "--variable"],
+    "checkpoint": ["gpt", "--checkpoint"],
+    "workers": ["gpt", "--workers", "2"],
+    "fused": ["gpt", "--implementation", "fused"],
+    "loop": ["gpt", "--implementation", "loop"],
+    "sgd": ["gpt", "--optimizer", "sgd"],
+    "sdpa": ["gpt", "--attention", "sdpa"],
+    "bf16": ["gpt", "--amp", "bf16"],
+    "fp16": ["gpt", "--amp", "fp16"],
+    "fp16_sdpa": ["gpt", "--amp", "fp16", "--attention", "sdpa"],
+    "resnet_bf16": ["resnet", "--amp", "bf16"],
+    "resnet_checkpoint": ["resnet", "--checkpoint"],
+    "benchmark": ["resnet", "--benchmark"],
+}
 # What both runs fill memory with that was never written, so that they may be compared bit for bit.
 FILL = "0xA5"
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"failed: {text}")
 
 
 class Runner:
     def __init__(self, options):
         self.options = options
 
-    def run(self, words, memory="1GiB", settings=None, on_gpu=True):
+    def run(self, words, memory="1GiB", settings=None):
+        """What the program wrote to standard output. `settings` None: without libswap."""
+        own = {} if settings is None else {"LD_PRELOAD": self.options.libswap, "LIBSWAP_FILL": FILL,
+                                           "LIBSWAP_HOST_LIMIT": "2GiB"} | settings
+        return self.started(words, memory, own).stdout
+
+    def started(self, words, memory, settings):
         environment = {k: v for k, v in os.environ.items()
                        if not k.startswith(("LIBSWAP_", "SIMGPU_", "PYTORCH_")) or k == "LIBSWAP_TEST_PRELOAD_FIRST"}
-        command = [self.options.python, *words]
-        if on_gpu:
-            command = [self.options.simgpu, "--memory", memory, "--build", self.options.build, "--", *command]
-        if settings is not None:
-            environment |= {"LD_PRELOAD": self.options.libswap, "LIBSWAP_FILL": FILL, "LIBSWAP_HOST_LIMIT": "2GiB"} | settings
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", timeout=1500)
+        command = [self.options.simgpu, "--memory", memory, "--build", self.options.build, "--", self.options.python,
+                   *map(str, words)]
+        done = subprocess.run(command, env=environment | settings, capture_output=True, text=True, errors="replace",
+                              timeout=1500)
         if done.returncode != 0:
             sys.exit(f"{' '.join(map(str, words))}: exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
-        return done.stdout
+        return done
 
-    def train(self, words, **how):
-        said = self.run([str(TRAIN), *words], **how)
-        return Training([float(x) for x in re.findall(r"^step \d+ loss (\S+)", said, re.M)],
-                        re.search(r"^digest (\w+)", said, re.M).group(1),
-                        re.search(r"reserved peak ([\d.]+) MiB", said))
+    def plain(self, words, allocator="split", **settings):
+        """Without libswap, the allocator as libswap would set it."""
+        return self.started(words, "1GiB", ALLOCATORS[allocator] | settings)
 
-    def swapped(self, words, share, peak, **settings):
-        """The training with a budget of a share of the peak, and how many bytes went out and in."""
+    def swapped(self, words, budget_mib, **settings):
+        """With libswap and a budget; and its summary."""
         with tempfile.TemporaryDirectory() as folder:
             summary = pathlib.Path(folder) / "summary.json"
-            budget = f"{int(peak * share)}MiB"
-            training = self.train(words, settings={"LIBSWAP_BUDGET": budget, "LIBSWAP_SUMMARY": str(summary)} | settings)
-            return training, json.loads(summary.read_text())
+            said = self.run(words, settings={"LIBSWAP_BUDGET": f"{int(budget_mib)}MiB",
+                                             "LIBSWAP_SUMMARY": str(summary)} | settings)
+            return said, json.loads(summary.read_text())
+
+    def train(self, words, **how):
+        return Training(self.run([TRAIN, *words], **how))
 
 
 class Training:
-    def __init__(self, losses, digest, peak):
-        self.losses, self.digest = losses, digest
+    def __init__(self, said):
+        self.losses = [float(x) for x in re.findall(r"^(?:step|validation) \d+ loss (\S+)", said, re.M)]
+        self.digest = re.search(r"^digest (\w+)", said, re.M).group(1)
+        peak = re.search(r"allocated peak ([\d.]+) MiB", said)
         self.peak_mib = float(peak.group(1)) if peak else None
 
 
-def check(condition, text):
-    if not condition:
-        sys.exit(f"failed: {text}")
+def moved(summary):
+    return sum(device["bytes_out"] for device in summary["devices"])
+
+
+def check_swapped(runner, words, shares, allocator="split", **settings):
+    """The same results to the bit with less memory, and memory really moved."""
+    plain = Training(runner.plain([TRAIN, *words], allocator).stdout)
+    peak = plain.peak_mib or runner.train(words).peak_mib  # without its cache PyTorch does not count
+    for share in shares:
+        said, summary = runner.swapped([TRAIN, *words], peak * share, LIBSWAP_TORCH=allocator, **settings)
+        training = Training(said)
+        check(training.losses == plain.losses, f"at {share}: {training.losses} for {plain.losses}")
+        check(training.digest == plain.digest, f"at {share}: digest {training.digest} for {plain.digest}")
+        check(moved(summary) > 0, f"at {share}: nothing was swapped")
+
+
+def check_learns(runner, words, steps, tolerance, progress):
+    words = [*words, "--steps", str(steps)]
+    here = runner.train(words)
+    cpu = runner.train([*words, "--device", "cpu"])
+    off = max(abs(a - b) for a, b in zip(here.losses, cpu.losses))
+    check(len(here.losses) == steps and off < tolerance, f"losses differ by {off}: {here.losses} and {cpu.losses}")
+    check(here.losses[-1] < here.losses[0] - progress, f"nothing was learnt: {here.losses}")
 
 
 def imports(runner):
@@ -84,27 +147,90 @@ print((torch.nn.functional.linear(a.cuda(), b.t().contiguous().cuda(), torch.one
     check(said.split().count("True") == 6 and "False" not in said, said)
 
 
+def attention(runner):
+    """Half precision by flash attention, against float32 on the CPU."""
+    said = runner.run(["-c", """
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+torch.manual_seed(1)
+for kind, limit in ((torch.float16, 4e-3), (torch.bfloat16, 4e-2)):
+    for causal, keys, heads in ((False, 48, 4), (True, 40, 4), (True, 40, 2)):
+        q, k, v = (torch.randn(2, n, length, 32).to(kind) for n, length in ((4, 40), (heads, keys), (heads, keys)))
+        grad, results = torch.randn(2, 4, 40, 32).to(kind), []
+        for device in ("cuda", "cpu"):
+            inputs = [x.to(device, torch.float32 if device == "cpu" else kind).requires_grad_() for x in (q, k, v)]
+            out = scaled_dot_product_attention(*inputs, is_causal=causal, enable_gqa=heads != 4)
+            out.backward(grad.to(device, out.dtype))
+            results.append([x.float().cpu() for x in (out, *(y.grad for y in inputs))])
+        print(kind, causal, heads, all((a - b).abs().max() < limit for a, b in zip(*results)))
+"""])
+    check(said.count("True\n") == 6, said)
+
+
+def allocators(runner):
+    """What LIBSWAP_TORCH asks for is what PyTorch does."""
+    ask = "import torch; torch.zeros(1, device='cuda'); print(torch.cuda.get_allocator_backend(), torch.cuda.memory_reserved() > 0)"
+    for allocator, answer in {"split": "native True", "async": "cudaMallocAsync True", "uncached": "native False",
+                              "leave": "native True"}.items():
+        said = runner.run(["-c", ask], settings={"LIBSWAP_TORCH": allocator})
+        check(said.strip() == answer, f"{allocator}: {said}")
+    own = "import os; os.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'backend:cudaMallocAsync'; " + ask
+    said = runner.run(["-c", own], settings={"LIBSWAP_TORCH": "split"})
+    check(said.strip() == "cudaMallocAsync True", said)
+
+
 def gpt_learns(runner):
-    words = [*GPT, "--steps", "20"]
-    here = runner.train(words)
-    cpu = runner.train([*words, "--device", "cpu"], on_gpu=False)
-    off = max(abs(a - b) for a, b in zip(here.losses, cpu.losses))
-    check(len(here.losses) == 20 and off < 1e-3, f"losses differ by {off}: {here.losses} and {cpu.losses}")
-    check(here.losses[-1] < here.losses[0] - 0.5, f"nothing was learnt: {here.losses}")
+    check_learns(runner, MODELS["gpt"], 20, 1e-3, 0.5)
 
 
-def gpt_swapped(runner):
-    words = [*GPT, "--steps", "5"]
-    plain = runner.train(words)
-    for share in (0.6, 0.4):
-        training, summary = runner.swapped(words, share, plain.peak_mib)
-        check(training.losses == plain.losses, f"at {share}: {training.losses} for {plain.losses}")
-        check(training.digest == plain.digest, f"at {share}: digest {training.digest} for {plain.digest}")
-        out = sum(device["bytes_out"] for device in summary["devices"])
-        check(out > 0, f"at {share}: nothing was swapped")
+def resnet_learns(runner):
+    check_learns(runner, MODELS["resnet"], 4, 1e-3, 0.2)
 
 
-CASES = {case.__name__: case for case in (imports, computes, gpt_learns, gpt_swapped)}
+def a_lost_page_shows(runner):
+    """The test of these tests: 4 KiB that do not reach the host or come back change the result."""
+    words = [*MODELS["gpt"], "--steps", "5"]
+    plain = Training(runner.plain([TRAIN, *words]).stdout)
+
+    def run(**fault):
+        said, summary = runner.swapped([TRAIN, *words], plain.peak_mib * 0.4, **fault)
+        return Training(said).digest, summary["devices"][0]
+
+    whole, counts = run()
+    check(whole == plain.digest, f"digest {whole} for {plain.digest}")
+    # Not every loss shows: nobody may read that buffer again, and on the host lies what was there at the eviction
+    # before. So of those to the host the first ones, of those back some in the middle, behind the program's own.
+    middle = 70 + (counts["bytes_in"] >> 22)  # of 2 MiB each
+    for way, copies in (("d2h", (6, 10, 4, 14, 20)), ("h2d", (middle, middle + 1, middle + 2, middle + 3))):
+        shown = any(run(SIMGPU_DELAYS=f"{way}:{copy}=lost")[0] != whole for copy in copies)
+        check(shown, f"{way}: {whole} in any case")
+
+
+def variant(name):
+    model, *flags = VARIANTS[name]
+    return lambda runner: check_swapped(runner, [*MODELS[model], "--steps", "5", *flags], [0.6])
+
+
+def allocator_case(model, allocator):
+    return lambda runner: check_swapped(runner, [*MODELS[model], "--steps", "5"], [0.6, 0.4], allocator)
+
+
+def scenario(name):
+    def run(runner):
+        plain = runner.plain([SCENARIOS, name])
+        peak = int(re.search(r"peak (\d+) MiB", plain.stderr).group(1))
+        said, summary = runner.swapped([SCENARIOS, name], max(peak * 0.6, 16))
+        check(said == plain.stdout, f"{said}\nwithout libswap:\n{plain.stdout}")
+        check(moved(summary) > 0 or peak == 0, "nothing was swapped")
+    return run
+
+
+CASES = {case.__name__: case for case in (imports, computes, attention, allocators, gpt_learns, resnet_learns, a_lost_page_shows)}
+CASES |= {f"{model}_{allocator}": allocator_case(model, allocator) for model in MODELS for allocator in ALLOCATORS}
+CASES |= {f"train_{name}": variant(name) for name in VARIANTS}
+CASES |= {f"scenario_{name}": scenario(name)
+          for name in ("side_stream", "graph", "mem_pool", "profiler", "save", "out_of_memory", "threads",
+                       "no_grad_views", "ctypes_runtime", "data_parallel")}
 
 
 def main():
