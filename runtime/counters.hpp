@@ -64,7 +64,7 @@ struct Counters {
 
     Count iterations{0};
     Count plans{0};
-    Count iteration_ns{0};  ///< of the last iteration, host clock
+    Count iteration_ns{0};  ///< of the last iteration, by the device's clock
     Count plan_predicted_us{0};
 
     static void raise(Count& peak, std::uint64_t value) noexcept {

@@ -166,6 +166,8 @@ Worker::Host Device::worker_host() {
     host.op_complete = [this](std::uint64_t serial) { return learning_->is_complete(serial); };
     host.reclaim_cached = [this] { return reclaim_cached(); };
     host.plan_run = [this] { return learning_->plan_run(); };
+    host.follows_plan = [this] { return learning_->follows_plan(); };
+    host.device_idle = [this] { return device_idle(); };
     host.careful = [this] { return careful(); };
     host.capturing = [this] { return capturing(); };
     host.guard_hit = [this] { Counters::add(counters_.hidden_functions); };
@@ -179,6 +181,17 @@ Worker::Host Device::worker_host() {
         return learning_->collect_times() || more;
     };
     return host;
+}
+
+bool Device::device_idle() {
+    bool idle = true;
+    for (StreamIndex i = 0; i < streams_.count(); ++i) {
+        const Use last = Use::make(i, streams_.last_place(i));
+        if (last.place() == 0 || streams_.is_complete(last)) continue;
+        if (!streams_.is_covered(last) && streams_.may_record(i)) (void)streams_.record(i);
+        idle = false;
+    }
+    return idle;
 }
 
 bool Device::careful() {

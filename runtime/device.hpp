@@ -217,6 +217,7 @@ class Device {
     /// A worker moves its blocks.
     bool swaps() const noexcept { return worker_ && worker_->running(); }
     bool lost() const noexcept { return worker_ && worker_->lost(); }
+    std::vector<IterationTime> last_iterations() { return learning_->last_iterations(); }
 
   private:
     struct Shape {
@@ -248,7 +249,8 @@ class Device {
     Buffer* take_cached(std::uint64_t size_key);
     bool give_memory(Buffer& buffer, bool must_be_device);
     bool give_block_memory(Block& block, bool must_be_device);
-    bool wait_for_memory(ChunkClass size_class, std::span<Chunk*> out);
+    /// `patient`: until no more becomes free by itself; else what is cold leaves for it.
+    bool wait_for_memory(ChunkClass size_class, std::span<Chunk*> out, bool patient = false);
     void take_memory_back(Buffer& buffer);
     Use fill(Buffer& buffer, const Birth& birth);
     Use fill_in_order(std::uint64_t base, std::uint64_t bytes, const Birth& birth);
@@ -262,6 +264,9 @@ class Device {
     void recycle(Buffer& buffer);
     void release_range(Buffer& buffer);
     bool reclaim_cached();
+    /// All operations that were issued are complete, as far as events tell, which are recorded here
+    /// where there are none.
+    bool device_idle();
 
     // Stream order.
     void free_piece(CUdeviceptr ptr, const SlabPiece& piece);

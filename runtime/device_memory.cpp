@@ -88,24 +88,23 @@ bool Device::extend_slabs(std::uint64_t bytes) {
     return true;
 }
 
-bool Device::wait_for_memory(ChunkClass size_class, std::span<Chunk*> out) {
-    std::uint64_t deadline = 0;
-    std::uint64_t ticket = 0;
-    for (;;) {
-        if (device_pool_.take_or_grow(size_class, out)) return true;
+bool Device::wait_for_memory(ChunkClass size_class, std::span<Chunk*> out, bool patient) {
+    if (device_pool_.take_or_grow(size_class, out)) return true;
+    const std::uint64_t ticket = worker_->new_ticket();
+    const std::uint64_t deadline = now_ns() + kMemoryWaitUs * 1000;
+    bool asked = false;
+    bool taken = false;
+    while (!(taken = device_pool_.take_or_grow(size_class, out))) {
         if (reclaim_cached()) continue;
-        if (!worker_->running() || worker_->lost() || worker_->gave_up() || capturing())
-            return false;
-        if (ticket == 0) {
-            ticket = worker_->new_ticket();
-            deadline = now_ns() + kMemoryWaitUs * 1000;
-        } else if (worker_->refused_memory(ticket) || now_ns() > deadline) {
-            return false;
-        }
+        if (!worker_->running() || worker_->lost() || worker_->gave_up() || capturing()) break;
+        if (asked && (worker_->refused_memory(ticket) || now_ns() > deadline)) break;
         const std::uint32_t seen = worker_->progress();
-        worker_->want_memory(ticket, size_class, static_cast<std::uint32_t>(out.size()));
+        worker_->want_memory(ticket, size_class, static_cast<std::uint32_t>(out.size()), patient);
+        asked = true;
         worker_->wait_progress(seen, 10'000);
     }
+    if (asked) worker_->end_want(ticket);
+    return taken;
 }
 
 CUresult Device::alloc_buffer(CUdeviceptr* ptr, const Birth& birth) {
@@ -208,8 +207,10 @@ bool Device::give_memory(Buffer& buffer, bool must_be_device) {
 }
 
 bool Device::give_block_memory(Block& block, bool must_be_device) {
-    bool got = must_be_device
-                   ? wait_for_memory(block.run.size_class, block.device_chunks())
+    // By a plan there is memory for it when it is used. Born on the host, it would be mapped twice.
+    const bool patient = !must_be_device && learning_->follows_plan();
+    bool got = must_be_device || patient
+                   ? wait_for_memory(block.run.size_class, block.device_chunks(), patient)
                    : device_pool_.take_or_grow(block.run.size_class, block.device_chunks());
     while (!got && !must_be_device && reclaim_cached())
         got = device_pool_.take_or_grow(block.run.size_class, block.device_chunks());

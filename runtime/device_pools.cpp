@@ -87,7 +87,10 @@ CUresult Device::pool_free(CUdeviceptr ptr, CUcontext context, CUstream stream) 
     }
     range.freed = streams_.take_place(index);
     // Nobody else can record on it.
-    if (stream == CU_STREAM_PER_THREAD && !capturing()) (void)streams_.record(index);
+    const bool own_thread_only = stream == CU_STREAM_PER_THREAD;
+    // Where a plan is followed, what waits for this memory has it as soon as the stream has passed.
+    const bool wanted_soon = range.buffer && learning_->follows_plan();
+    if ((own_thread_only || wanted_soon) && !capturing()) (void)streams_.record(index);
     freed_.put(range);
     return CUDA_SUCCESS;
 }

@@ -90,6 +90,7 @@ bool Device::give_room(std::uint64_t bytes) {
         worker_->want_memory(ticket, 0, static_cast<std::uint32_t>(missing / kChunkBytes[0]));
         worker_->wait_progress(seen, 10'000);
     }
+    worker_->end_want(ticket);
     if (device_pool_.existing_bytes() < before) return true;
     update_limit();
     return false;

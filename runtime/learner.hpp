@@ -43,6 +43,7 @@ struct Step {
     bool locked = false;       ///< a new loop was found with this operation: time to plan
     bool entered = false;  ///< `loop` begins or goes on here, at any phase, after something else
     bool lost = false;     ///< did not match: what was forecast for the loop is void
+    bool begins = false;   ///< the first operation of the iteration that is planned for
 };
 
 /// Learns the iteration. Memory is reserved once, and observe() allocates nothing; its cost is O(1)

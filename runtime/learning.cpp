@@ -5,7 +5,9 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "cost/machine.hpp"
 #include "cost/planner.hpp"
@@ -23,11 +25,23 @@ constexpr std::size_t kMaxTimedOutstanding = 4096;
 constexpr std::uint64_t kTimedAtMost = std::uint64_t{1} << 16;
 /// Shorter loops of operations are no iteration worth a plan.
 constexpr std::size_t kShortestIteration = 8;
-constexpr std::chrono::milliseconds kMostPlanningTime{500};
+constexpr std::chrono::seconds kMostPlanningTime{3};
+/// What a plan was made for has moved when it is off by more than this.
+constexpr double kBudgetMoved = 0.03;
+constexpr double kIterationMoved = 0.1;
+constexpr double kComputeMoved = 0.03;
+constexpr std::uint32_t kOffInARow = 2;
+/// Iterations that a plan is left alone at first, twice as many after each time that its times had
+/// moved: where planning again does not help, it is not done for ever.
+constexpr std::uint32_t kIterationsLeftAlone = 4;
+constexpr std::uint32_t kMostDoublings = 10;
+
+bool moved(double from, double to, double by) { return std::abs(to - from) > by * from; }
 
 }  // namespace
 
-Learning::Learning(const Parts& parts) : parts_(parts) {}
+Learning::Learning(const Parts& parts)
+    : parts_(parts), timing_end_serial_(kTimedAtMost), clock_(*parts.driver, *parts.streams) {}
 
 Learning::~Learning() { stop(true); }
 
@@ -44,35 +58,43 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
         const auto due = executor_.step(step, operands);
         commands->assign(due.begin(), due.end());
         run_.store(executor_.run(), std::memory_order_release);
+        follows_plan_.store(executor_.active(), std::memory_order_relaxed);
         // Loops within an iteration are found first; the iteration is the longest one.
         if (step.locked && learner_->period(step.loop) > learner_->period(loop_)) {
             loop_ = step.loop;
             learner_period = learner_->period(loop_);
             found = learner_period >= kShortestIteration;
-            iteration_begun_ns_ = 0;
+            period_ = learner_period;
             parts_.counters->iterations = 2;
         }
-        if (step.loop == loop_ && loop_ != kNoLoop && step.phase == 0) {
-            const std::uint64_t now = now_ns();
-            if (iteration_begun_ns_) parts_.counters->iteration_ns = now - iteration_begun_ns_;
-            iteration_begun_ns_ = now;
-            Counters::add(parts_.counters->iterations);
-        }
+        step.begins = step.loop == loop_ && loop_ != kNoLoop && step.phase == 0;
+        if (step.begins) Counters::add(parts_.counters->iterations);
     }
     if (found) {
-        // Its operations were timed as they came. Timing goes on for a while: it may be a loop
-        // inside a longer one.
-        plan_from_serial_ = step.serial;
-        plan_wanted_after_times_ = true;
-        timing_end_serial_ = 4 * step.serial;
+        LIBSWAP_LOG(Info, "found an iteration of {} operations", learner_period);
+        // Its operations were timed as they came, but in a program that had none for long. Timing
+        // goes on for a while: it may be a loop inside a longer one.
+        if (timing_)
+            time_operations_until(std::min(4 * step.serial, kTimedAtMost), step.serial);
+        else
+            time_operations_until(step.serial + 2 * learner_period, step.serial + learner_period);
         if (parts_.log) parts_.log->iteration(step.serial, step.loop, learner_period);
     }
-    const bool known = step.loop != kNoLoop && step.serial >= timing_end_serial_;
-    if (timing_ && (known || step.serial >= kTimedAtMost)) timing_ = false;
+    const std::uint64_t end = timing_end_serial_.load(std::memory_order_relaxed);
+    const bool known = step.loop != kNoLoop && step.serial >= end;
+    if (timing_ && (known || step.serial >= std::max(end, kTimedAtMost))) timing_ = false;
     for (const SwapCommand& command : *commands)
         event_wanted_[command.after_serial % kIssuedRing].store(command.after_serial + 1);
     *event_wanted = event_wanted_[step.serial % kIssuedRing].load() == step.serial + 1;
     return step;
+}
+
+/// The plan is made once the operation `plan_from` has been timed.
+void Learning::time_operations_until(std::uint64_t serial, std::uint64_t plan_from) {
+    plan_from_serial_ = plan_from;
+    plan_wanted_after_times_ = true;
+    timing_end_serial_ = serial;
+    timing_ = true;
 }
 
 void Learning::note_free(std::uint64_t block) {
@@ -97,7 +119,9 @@ bool Learning::is_complete(std::uint64_t serial) noexcept {
 }
 
 bool Learning::begin_timing(StreamIndex stream, const Step& step) {
-    if (!timing_.load(std::memory_order_relaxed) || stream == kNoStream) return false;
+    if (stream == kNoStream) return false;
+    if (step.begins) clock_.begin(stream, {step.serial, period_, plan_run(), predicted_us_});
+    if (!timing_.load(std::memory_order_relaxed)) return false;
     Timed timed;
     timed.serial = step.serial;
     {
@@ -149,7 +173,33 @@ void Learning::end_timing(StreamIndex stream, const Step& step) {
         }
 }
 
+/// What a plan was made for may move: other programs take memory, clocks fall, a link is shared.
+void Learning::look_at_iteration(const IterationTime& time) {
+    parts_.counters->iteration_ns = static_cast<std::uint64_t>(time.us * 1000);
+    const std::uint64_t planned_bytes = planned_budget_bytes_;
+    if (planned_bytes == 0 || timing_) return;
+    ++iterations_planned_;
+    const bool budget_moved =
+        moved(static_cast<double>(planned_bytes), static_cast<double>(plan_budget()), kBudgetMoved);
+    if (!budget_moved && !times_moved(time)) return;
+    iterations_planned_ = 0;
+    off_in_a_row_ = 0;
+    // One iteration from its begin, wherever the program is now.
+    const std::uint64_t now = last_issued_.load();
+    time_operations_until(now + 2 * period_ + 1, now + 2 * period_);
+}
+
+bool Learning::times_moved(const IterationTime& time) {
+    const bool off = time.predicted_us > 0 && moved(time.predicted_us, time.us, kIterationMoved);
+    off_in_a_row_ = off ? off_in_a_row_ + 1 : 0;
+    const std::uint32_t left_alone = kIterationsLeftAlone << std::min(replans_, kMostDoublings);
+    if (off_in_a_row_ < kOffInARow || iterations_planned_ < left_alone) return false;
+    ++replans_;
+    return true;
+}
+
 bool Learning::collect_times() {
+    while (const auto time = clock_.next()) look_at_iteration(*time);
     for (;;) {
         Timed oldest;
         {
@@ -213,6 +263,13 @@ void Learning::plan_main() {
     }
 }
 
+/// There is a plan for this already. @thread the planning thread
+bool Learning::as_planned(LoopId loop, double compute_us, std::uint64_t budget_bytes) const {
+    return planned_loop_ == loop && !moved(planned_compute_us_, compute_us, kComputeMoved) &&
+           !moved(static_cast<double>(planned_budget_bytes_), static_cast<double>(budget_bytes),
+                  kBudgetMoved);
+}
+
 void Learning::make_plan() {
     cost::Trace trace;
     LoopId loop = kNoLoop;
@@ -232,7 +289,12 @@ void Learning::make_plan() {
     request.copies_in_advance = false;  // the worker evicts and fetches only
     // Iterations without a plan swap on demand, so the best one by then has to do.
     request.deadline = std::chrono::steady_clock::now() + kMostPlanningTime;
+    const double compute_us = iteration.workload.compute_us();
+    if (as_planned(loop, compute_us, request.budget_bytes)) return;
     auto made = cost::make_plan(iteration.workload, machine, request);
+    planned_loop_ = loop;
+    planned_compute_us_ = compute_us;
+    planned_budget_bytes_ = request.budget_bytes;
     if (!made) {
         LIBSWAP_LOG(Info, "no plan for the iteration of {} operations: {}; swapping on demand",
                     period, made.error().message);
@@ -264,6 +326,8 @@ void Learning::make_plan() {
     if (auto installed = executor_.install(loop, period, std::move(iteration), made->plan);
         !installed)
         LIBSWAP_LOG(Info, "a plan is not used: {}", installed.error());
+    else
+        predicted_us_ = made->predicted.iteration_us;
     run_.store(executor_.run(), std::memory_order_release);
 }
 
@@ -276,6 +340,7 @@ void Learning::stop(bool context_gone) {
     if (planner_.joinable()) planner_.join();
     stopping_ = false;
     timing_ = false;
+    clock_.stop(context_gone);
     std::lock_guard lock(timing_mutex_);
     if (!context_gone) {
         for (const Timed& timed : timed_) {

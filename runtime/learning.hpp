@@ -24,6 +24,7 @@
 #include "runtime/block_table.hpp"
 #include "runtime/counters.hpp"
 #include "runtime/event_log.hpp"
+#include "runtime/iteration_clock.hpp"
 #include "runtime/learner.hpp"
 #include "runtime/plan_executor.hpp"
 #include "runtime/stream_table.hpp"
@@ -62,8 +63,13 @@ class Learning {
     /// Reads events that are done. True while some are outstanding. @thread the worker
     bool collect_times();
 
+    /// Times of the last iterations, against what was predicted of them.
+    std::vector<IterationTime> last_iterations() { return clock_.last_iterations(); }
+
+    /// The program is in the loop of a plan.
+    bool follows_plan() const noexcept { return follows_plan_.load(std::memory_order_relaxed); }
     std::uint32_t plan_run() noexcept { return run_.load(std::memory_order_acquire); }
-    /// Memory that a plan may use; called on the planning thread.
+    /// Memory that a plan may use. @thread the planning thread, the worker
     std::function<std::uint64_t()> plan_budget;
 
     /// Ends the planning thread. Events are destroyed unless the context is gone.
@@ -81,6 +87,10 @@ class Learning {
     void plan_main();
     void make_plan();
     void start_planner();
+    void time_operations_until(std::uint64_t serial, std::uint64_t plan_from);
+    void look_at_iteration(const IterationTime& time);
+    bool times_moved(const IterationTime& time);
+    bool as_planned(LoopId loop, double compute_us, std::uint64_t budget_bytes) const;
 
     Parts parts_;
     RankedMutex<LockRank::Learner> mutex_;
@@ -88,6 +98,7 @@ class Learning {
     std::optional<Learner> learner_;
     PlanExecutor executor_;
     std::atomic<std::uint32_t> run_{0};
+    std::atomic<bool> follows_plan_{false};
 
     std::atomic<std::uint64_t> last_issued_{0};
     ZeroPages<std::atomic<std::uint64_t>> issued_{
@@ -100,11 +111,21 @@ class Learning {
     std::deque<Timed> timed_;
     std::vector<CUevent> spare_events_;
     std::atomic<bool> timing_{true};
-    std::uint64_t timing_end_serial_ = UINT64_MAX;  ///< only where operations are observed
+    std::atomic<std::uint64_t> timing_end_serial_;
     std::atomic<std::uint64_t> plan_from_serial_{0};
     std::atomic<bool> plan_wanted_after_times_{false};
     LoopId loop_ = kNoLoop;
-    std::uint64_t iteration_begun_ns_ = 0;
+    std::atomic<std::uint64_t> period_{0};  ///< of loop_
+
+    // What the plan in force was made for, and whether that still is so. See look_at_iteration.
+    IterationClock clock_;
+    std::atomic<double> predicted_us_{0};  ///< 0: there is no plan
+    std::atomic<std::uint64_t> planned_budget_bytes_{0};
+    LoopId planned_loop_ = kNoLoop;  ///< this and the next: the planning thread's
+    double planned_compute_us_ = 0;
+    std::uint32_t off_in_a_row_ = 0;        ///< iterations
+    std::uint32_t iterations_planned_ = 0;  ///< since the last plan
+    std::uint32_t replans_ = 0;             ///< because times had moved
 
     std::thread planner_;
     std::mutex planner_mutex_;

@@ -90,14 +90,25 @@ void Worker::want(BlockIndex block, std::uint64_t serial) noexcept {
     inbox_signal_.notify_one();
 }
 
-void Worker::want_memory(std::uint64_t ticket, ChunkClass size_class,
-                         std::uint32_t count) noexcept {
+void Worker::want_memory(std::uint64_t ticket, ChunkClass size_class, std::uint32_t count,
+                         bool patient) noexcept {
     ensure_thread();
     {
         std::lock_guard lock(inbox_mutex_);
         Request& request = inbox_.emplace_back();
         request.kind = Request::Kind::Memory;
         request.run = {size_class, count};
+        request.patient = patient;
+        request.serial = ticket;
+    }
+    inbox_signal_.notify_one();
+}
+
+void Worker::end_want(std::uint64_t ticket) noexcept {
+    {
+        std::lock_guard lock(inbox_mutex_);
+        Request& request = inbox_.emplace_back();
+        request.kind = Request::Kind::Taken;
         request.serial = ticket;
     }
     inbox_signal_.notify_one();
@@ -216,7 +227,12 @@ void Worker::drain_inbox() {
                 std::erase_if(memory_wanted_, [&](const MemoryDemand& demand) {
                     return demand.ticket == request.serial;
                 });
-                memory_wanted_.push_back({request.run, request.serial});
+                memory_wanted_.push_back({request.run, request.serial, request.patient});
+                break;
+            case Request::Kind::Taken:
+                std::erase_if(memory_wanted_, [&](const MemoryDemand& demand) {
+                    return demand.ticket == request.serial;
+                });
                 break;
             case Request::Kind::Command:
                 add_command(request.command);
@@ -241,10 +257,13 @@ void Worker::refuse(Demand& demand) {
     note_progress();
 }
 
+void Worker::refuse_ticket(std::uint64_t ticket) noexcept {
+    if (ticket > refused_ticket_.load(std::memory_order_relaxed))
+        refused_ticket_.store(ticket, std::memory_order_release);
+}
+
 void Worker::refuse_memory() noexcept {
-    for (const MemoryDemand& demand : memory_wanted_)
-        if (demand.ticket > refused_ticket_.load(std::memory_order_relaxed))
-            refused_ticket_.store(demand.ticket, std::memory_order_release);
+    for (const MemoryDemand& demand : memory_wanted_) refuse_ticket(demand.ticket);
     memory_wanted_.clear();
 }
 
@@ -263,6 +282,9 @@ bool Worker::serve_demands() {
             refuse(demand);
             return true;
         }
+        // The plan brings it when there is room. Earlier it would take the place of what is needed
+        // before it.
+        if (planned_to_come(block) && room_will_come()) return false;
         switch (fetch(block, demand.serial)) {
             case SwapEngine::Start::Started:
                 changed = true;
@@ -278,20 +300,33 @@ bool Worker::serve_demands() {
                 return false;
         }
     });
-    std::erase_if(memory_wanted_, [&](const MemoryDemand& demand) {
-        const ChunkRun& run = demand.run;
-        if (parts_.device_pool->free_count(run.size_class) >= run.count) {
-            changed = true;
-            return true;
-        }
-        if (parts_.device_pool->grow(run.size_class, run.count)) {
-            changed = true;
-            return true;
-        }
-        needed_bytes_ += run.bytes();
-        return false;
+    const bool all_patient = std::all_of(memory_wanted_.begin(), memory_wanted_.end(),
+                                         [](const MemoryDemand& demand) { return demand.patient; });
+    kept_bytes_ = 0;
+    std::erase_if(memory_wanted_, [&](MemoryDemand& demand) {
+        const bool was_served = demand.served;
+        const bool over = serve_memory(demand, all_patient);
+        changed |= over || demand.served != was_served;
+        return over;
     });
     return changed;
+}
+
+/// True where it is refused. What lies ready is kept from planned fetches until it is taken.
+bool Worker::serve_memory(MemoryDemand& demand, bool all_patient) {
+    const ChunkRun& run = demand.run;
+    demand.served = parts_.device_pool->free_count(run.size_class) >= run.count ||
+                    parts_.device_pool->grow(run.size_class, run.count).has_value();
+    if (demand.served) {
+        kept_bytes_ += run.bytes();
+        return false;
+    }
+    if (demand.patient && all_patient && !room_will_come() && !host_.reclaim_cached()) {
+        refuse_ticket(demand.ticket);
+        return true;
+    }
+    needed_bytes_ += run.bytes();
+    return false;
 }
 
 bool Worker::serve_commands() {
@@ -318,7 +353,8 @@ bool Worker::serve_commands() {
 
 bool Worker::serve_fetches() {
     bool changed = false;
-    while (!due_fetches_.empty() && swap_.jobs() < kMaxUnderWay && needed_bytes_ == 0) {
+    while (!due_fetches_.empty() && swap_.jobs() < kMaxUnderWay && needed_bytes_ == 0 &&
+           kept_bytes_ == 0) {
         const SwapCommand command = due_fetches_.front();
         Block* block = parts_.blocks->find(command.block);
         if (command.run != host_.plan_run() || !block) {
@@ -419,10 +455,40 @@ bool Worker::may_leave_later() const noexcept {
     return false;
 }
 
+/// Whether a command that is due sooner or later brings the block.
+bool Worker::planned_to_come(const Block& block) const noexcept {
+    const std::uint64_t id = block.id.load();
+    const auto brings = [id](const SwapCommand& command) {
+        return command.kind == SwapCommand::Kind::Fetch && command.block == id;
+    };
+    return std::any_of(due_fetches_.begin(), due_fetches_.end(), brings) ||
+           std::any_of(commands_.begin(), commands_.end(), brings);
+}
+
+/// By a plan all that an operation needs is there in time. So nothing else leaves for one that is
+/// issued long before it can run, or the plan no longer holds: what is leaving, and the operations
+/// under way, free memory by themselves.
+bool Worker::room_will_come() {
+    // Nothing may be asked of the streams then, and who waits for memory sees it and goes on.
+    if (host_.capturing()) return true;
+    return host_.follows_plan() && (swap_.jobs() != 0 || !host_.device_idle());
+}
+
+bool Worker::reclaim_until_enough() {
+    bool changed = false;
+    while (parts_.device_pool->available_bytes() < needed_bytes_ && host_.reclaim_cached())
+        changed = true;
+    return changed;
+}
+
 bool Worker::make_room() {
     if (needed_bytes_ == 0) {
         unserved_rounds_ = 0;
         return false;
+    }
+    if (host_.follows_plan()) {
+        const bool reclaimed = reclaim_until_enough();
+        if (reclaimed || room_will_come()) return reclaimed;
     }
     bool changed = false;
     bool enough = false;

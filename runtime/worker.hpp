@@ -36,6 +36,10 @@ class Worker {
         std::function<bool()> reclaim_cached;
         /// The plan that commands belong to.
         std::function<std::uint32_t()> plan_run;
+        /// It is being followed: what leaves is what it says, as long as that frees memory.
+        std::function<bool()> follows_plan;
+        /// All operations that were issued are complete. May record and query events.
+        std::function<bool()> device_idle;
         /// Unexplained launches are about: be careful.
         std::function<bool()> careful;
         /// A capture is open: begin nothing.
@@ -70,7 +74,11 @@ class Worker {
     std::uint64_t new_ticket() noexcept { return tickets_.fetch_add(1) + 1; }
     /// An allocation waits for free chunks of a size; asked again with its ticket, it is one
     /// request still. @thread any
-    void want_memory(std::uint64_t ticket, ChunkClass size_class, std::uint32_t count) noexcept;
+    /// `patient`: nothing leaves for it, it is refused once nothing more becomes free by itself.
+    void want_memory(std::uint64_t ticket, ChunkClass size_class, std::uint32_t count,
+                     bool patient = false) noexcept;
+    /// Who asked with this ticket has what it needs, or has given up. @thread any
+    void end_want(std::uint64_t ticket) noexcept;
     /// What was asked for does not come: nothing can leave for it. Said of all tickets up to the
     /// latest that waited then. @thread any
     bool refused_memory(std::uint64_t ticket) const noexcept {
@@ -105,9 +113,12 @@ class Worker {
     struct MemoryDemand {
         ChunkRun run;
         std::uint64_t ticket = 0;
+        bool patient = false;
+        bool served = false;  ///< it lies ready for who asked
     };
     struct Request {
-        enum class Kind : std::uint8_t { Block, Memory, Command } kind = Kind::Block;
+        enum class Kind : std::uint8_t { Block, Memory, Taken, Command } kind = Kind::Block;
+        bool patient = false;
         BlockIndex block = kNoBlock;
         ChunkRun run;
         std::uint64_t serial =
@@ -121,9 +132,14 @@ class Worker {
     void open_engine() noexcept;
     void drain_inbox();
     bool serve_demands();
+    bool serve_memory(MemoryDemand& demand, bool all_patient);
     bool serve_commands();
     bool serve_fetches();
     bool make_room();
+    bool reclaim_until_enough();
+    bool room_will_come();
+    bool planned_to_come(const Block& block) const noexcept;
+    void refuse_ticket(std::uint64_t ticket) noexcept;
     bool reclaim_host_memory();
     Block* coldest();
     Block* planned_victim();
@@ -166,6 +182,7 @@ class Worker {
     std::deque<SwapCommand> commands_;
     std::deque<SwapCommand> due_fetches_;
     std::uint64_t needed_bytes_ = 0;
+    std::uint64_t kept_bytes_ = 0;  ///< ready for who asked, and not taken yet
     std::uint32_t idle_rounds_ = 0;
     std::atomic<std::uint32_t> calm_{0};
 
