@@ -46,7 +46,7 @@ void Device::look_at_numbers(Operation& op, const LaunchRequest& request) {
     const std::size_t count = std::min(op.parts.size(), reaches.size());
     for (std::size_t i = 0; i < count; ++i) reaches[i] = reach_of(op.parts[i]);
     bool further = op.parts.size() > reaches.size();
-    std::uint64_t hash = op.function->hash;
+    NumbersHash hash;
     std::size_t parameter = 0;
     const auto look = [&](const LaunchNumber& number) {
         bool leaves = false;
@@ -58,8 +58,7 @@ void Device::look_at_numbers(Operation& op, const LaunchRequest& request) {
         }
         // A zero may be of either kind: it becomes a factor of 1.0 without being an index.
         if (!number.again && number.value != 0 && (!number.like_float || leaves))
-            hash = mix_signature(mix_signature(hash, parameter + number.offset),
-                                 static_cast<std::uint64_t>(number.value));
+            hash.add(parameter + number.offset, number.value);
         if (leaves && !number.like_float)
             further |= leaves_from_base || !is_count(op, number.value);
     };
@@ -69,14 +68,14 @@ void Device::look_at_numbers(Operation& op, const LaunchRequest& request) {
                            parameter = slot.offset;
                            for_each_number(memory, slot.bytes, is_address, look);
                        });
-    // Another grid is another size of a tensor that may be reused, or another use of a function.
+    // Another grid is another size of memory that is used again, or another use of a function.
     std::uint64_t use = reinterpret_cast<std::uintptr_t>(op.function);
     for (int i = 0; i < 3; ++i)
         use = mix_signature(use, std::uint64_t{request.grid[i]} << 32 | request.block[i]);
     for (const NamedPart& part : op.parts) {
         const std::uint64_t place = mix_signature(part.address, blocks_.buffer(part.buffer).id);
         further |=
-            seen_numbers_.may_change(mix_signature(mix_signature(use, part.word), place), hash);
+            seen_numbers_.may_have_index(mix_signature(mix_signature(use, part.word), place), hash);
     }
     op.may_reach_further = further;
 }

@@ -66,23 +66,38 @@ struct LaunchNumber {
 template <typename IsAddress, typename Visit>
 void for_each_number(const void* memory, std::size_t bytes, IsAddress&& is_address, Visit&& visit);
 
+/// The numbers of a launch, hashed: all of them, and a few bits of each, by their order.
+struct NumbersHash {
+    std::uint64_t all = 0;
+    std::uint64_t each = 0;
+
+    void add(std::uint64_t place, std::int64_t value) noexcept;
+    /// At most one number is another one, as far as the bits tell.
+    bool differs_in_one(const NumbersHash& other) const noexcept;
+
+  private:
+    unsigned count_ = 0;
+};
+
 /// The numbers that functions were launched with, by function, grid and pointer. A tensor's counts
-/// and strides are its own: they are the same in each launch of a function with its pointer. What
-/// changes is an index. @thread any
+/// and strides are its own: they are the same in each launch of a function with its pointer, or, in
+/// memory that another tensor has now, several of them change. One that changes alone is an index.
+/// @thread any
 class SeenNumbers {
   public:
-    /// Whether launches with this key may have other numbers than these: they were seen to, or
-    /// nothing is known of them yet. `key` and `numbers` are hashes.
-    bool may_change(std::uint64_t key, std::uint64_t numbers) noexcept;
+    /// Whether launches with this key have an index among their numbers: one was seen to change
+    /// alone, or nothing is known of them yet.
+    bool may_have_index(std::uint64_t key, const NumbersHash& numbers) noexcept;
 
   private:
     static constexpr std::size_t kEntries = std::size_t{1} << 14;
     static constexpr std::size_t kProbes = 8;
-    static constexpr std::uint64_t kChanging = 0;  ///< in place of a hash
+    static constexpr std::uint64_t kHasIndex = 0;  ///< in place of a hash
 
     struct Entry {
         std::atomic<std::uint64_t> key{0};
-        std::atomic<std::uint64_t> numbers{0};
+        std::atomic<std::uint64_t> all{0};
+        std::atomic<std::uint64_t> each{0};
     };
     std::array<Entry, kEntries> entries_{};
 };

@@ -75,21 +75,34 @@ TEST(LaunchNumbers, AreFoundInPlainParametersAndInStructures) {
     EXPECT_EQ(found.back(), 70'000);
 }
 
-TEST(SeenNumbers, MayChangeUntilSeenAndOnceTheyDid) {
-    auto seen = std::make_unique<SeenNumbers>();
-    EXPECT_TRUE(seen->may_change(1000, 7));
-    EXPECT_FALSE(seen->may_change(1000, 7));
-    EXPECT_TRUE(seen->may_change(2000, 8));
-    EXPECT_TRUE(seen->may_change(1000, 9));
-    EXPECT_TRUE(seen->may_change(1000, 9));
-    EXPECT_TRUE(seen->may_change(1000, 7));
-    EXPECT_FALSE(seen->may_change(2000, 8));
+NumbersHash hash_of(const std::vector<std::int64_t>& numbers) {
+    NumbersHash hash;
+    for (std::size_t i = 0; i < numbers.size(); ++i) hash.add(4 * i, numbers[i]);
+    return hash;
 }
 
-TEST(SeenNumbers, ThatAreForgottenMayChange) {
+TEST(SeenNumbers, HaveAnIndexUntilSeenAndOnceOneChangedAlone) {
     auto seen = std::make_unique<SeenNumbers>();
-    for (std::uint64_t key = 1; key < 100'000; ++key) EXPECT_TRUE(seen->may_change(key << 8, 7));
-    EXPECT_TRUE(seen->may_change(std::uint64_t{1} << 8, 7));
+    EXPECT_TRUE(seen->may_have_index(1000, hash_of({7, 128, 3})));
+    EXPECT_FALSE(seen->may_have_index(1000, hash_of({7, 128, 3})));
+    EXPECT_TRUE(seen->may_have_index(2000, hash_of({8})));
+    EXPECT_TRUE(seen->may_have_index(1000, hash_of({7, 129, 3})));
+    EXPECT_TRUE(seen->may_have_index(1000, hash_of({7, 128, 3})));
+    EXPECT_FALSE(seen->may_have_index(2000, hash_of({8})));
+}
+
+TEST(SeenNumbers, OfAnotherTensorInTheSamePlaceAreNoIndex) {
+    auto seen = std::make_unique<SeenNumbers>();
+    EXPECT_TRUE(seen->may_have_index(1000, hash_of({128, 128, 22960, 22960, 1})));
+    EXPECT_FALSE(seen->may_have_index(1000, hash_of({128, 128, 8640, 8640, 1})));
+    EXPECT_FALSE(seen->may_have_index(1000, hash_of({128, 128, 22960, 22960, 1})));
+}
+
+TEST(SeenNumbers, ThatAreForgottenMayHaveAnIndex) {
+    auto seen = std::make_unique<SeenNumbers>();
+    for (std::uint64_t key = 1; key < 100'000; ++key)
+        EXPECT_TRUE(seen->may_have_index(key << 8, hash_of({7})));
+    EXPECT_TRUE(seen->may_have_index(std::uint64_t{1} << 8, hash_of({7})));
 }
 
 }  // namespace
