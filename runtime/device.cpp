@@ -172,7 +172,7 @@ Worker::Host Device::worker_host() {
     host.capturing = [this] { return capturing(); };
     host.guard_hit = [this] { Counters::add(counters_.hidden_functions); };
     host.thread_starts = [this] {
-        tracking_.store(true, std::memory_order_relaxed);
+        tracking_.store(true, std::memory_order_seq_cst);
         stillness_.end();
     };
     host.may_begin = [this] { return end_stillness(); };

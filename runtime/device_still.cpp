@@ -86,6 +86,9 @@ void Device::touch(std::uint64_t address, std::uint64_t now) noexcept {
 /// issued. Each block may have been used at any place taken so far.
 bool Device::end_stillness() noexcept {
     if (!stillness_.drained()) return false;
+    // From now on each operation on a per-thread stream records an event: its thread may never come
+    // back.
+    if (!capturing()) streams_.cover_other_threads();
     const StreamIndex streams = streams_.count();
     for (StreamIndex stream = 0; stream < streams; ++stream) {
         const Use use = Use::make(stream, streams_.last_place(stream));

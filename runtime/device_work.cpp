@@ -323,7 +323,9 @@ CUresult Device::run_pinned(Operation& op, CUcontext context, StreamIndex index,
     publish(op, use);
     if (look) note_issued(step, use);
     if (index == kNoStream || capturing()) return result;
-    const bool own_thread_only = stream == CU_STREAM_PER_THREAD && look;
+    // Not `look`: whatever was issued before something could move is covered by end_stillness().
+    const bool own_thread_only =
+        stream == CU_STREAM_PER_THREAD && tracking_.load(std::memory_order_seq_cst);
     if (wanted_event || own_thread_only || (look && use.place() % kEventEvery == 0))
         (void)streams_.record(index);
     return result;

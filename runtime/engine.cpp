@@ -143,9 +143,8 @@ void Engine::stream_created(CUstream) noexcept {}
 
 CUresult Engine::stream_destroy(CUstream stream, RealCall real) noexcept {
     return guarded([&] {
-        CUcontext context = nullptr;
-        if (Device* device = impl_->current(&context, false))
-            device->streams().retire_handle(stream);
+        // Whichever device is current, and whichever others saw the stream.
+        impl_->for_each_device([&](Device& device) { device.streams().retire_handle(stream); });
         return real();
     });
 }

@@ -9,10 +9,6 @@
 namespace libswap {
 namespace {
 
-bool is_special(CUstream stream) noexcept {
-    return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
 /// What is allocated or freed there is ours to order: the stream exists, and is not captured.
 bool orders_here(const Driver& driver, Device& device, CUcontext context, CUstream stream) {
     if (!device.capturing() && (is_special(stream) || device.streams().knows(context, stream)))

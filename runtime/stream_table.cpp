@@ -50,7 +50,8 @@ StreamIndex StreamTable::lookup(CUcontext context, CUstream stream,
     const StreamIndex count = this->count();
     for (StreamIndex i = 0; i < count; ++i) {
         const Entry& entry = *entries_[i].load(std::memory_order_acquire);
-        if (entry.stream == stream && entry.context == context && entry.thread == thread &&
+        if (entry.stream == stream && entry.thread == thread &&
+            (entry.context == context || !is_special(stream)) &&
             entry.alive.load(std::memory_order_relaxed))
             return i;
     }
@@ -66,16 +67,24 @@ StreamIndex StreamTable::find(CUcontext context, CUstream stream) noexcept {
         StreamIndex index = kNoStream;
     } last;
     if (last.table == id_ && last.stream == stream && last.context == context &&
-        alive(last.index) && handle(last.index) == stream && this->context(last.index) == context)
+        alive(last.index) && handle(last.index) == stream)
         return last.index;
     const std::uint64_t thread = stream == CU_STREAM_PER_THREAD ? this_thread_number() : 0;
     StreamIndex index = lookup(context, stream, thread);
-    if (index == kNoStream) index = insert(context, stream, thread);
+    if (index == kNoStream) index = insert(context_of(stream, context), stream, thread);
     last.table = id_;
     last.context = context;
     last.stream = stream;
     last.index = index;
     return index;
+}
+
+/// A copy, and much else, may be issued on a stream of another context than the current one.
+CUcontext StreamTable::context_of(CUstream stream, CUcontext current) const noexcept {
+    CUcontext context = nullptr;
+    const bool told = !is_special(stream) && driver_.cuStreamGetCtx &&
+                      driver_.cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context;
+    return told ? context : current;
 }
 
 StreamIndex StreamTable::insert(CUcontext context, CUstream stream, std::uint64_t thread) noexcept {
@@ -129,6 +138,19 @@ CUevent StreamTable::spare_event(Entry& entry) noexcept {
 
 Status StreamTable::record(StreamIndex stream) noexcept {
     Entry& entry = *entries_[stream].load();
+    return record_on(entry, entry.stream);
+}
+
+void StreamTable::cover_other_threads() noexcept {
+    for (StreamIndex i = 0; i < count(); ++i) {
+        Entry& entry = *entries_[i].load();
+        if (entry.thread == 0 || may_record(i) || !entry.alive) continue;
+        // Behind all that was issued on it. Without it the blocks it used do not move.
+        (void)record_on(entry, CU_STREAM_LEGACY);
+    }
+}
+
+Status StreamTable::record_on(Entry& entry, CUstream stream) noexcept {
     const std::uint64_t place = entry.last.load(std::memory_order_acquire);
     if (place <= entry.covered.load(std::memory_order_acquire)) return {};
     const ContextScope scope(driver_, entry.context);
@@ -137,9 +159,8 @@ Status StreamTable::record(StreamIndex stream) noexcept {
         poll(entry);
         event = spare_event(entry);
     }
-    // All events are out: later, when some are done, a later one covers this place too.
-    if (!event) return fail(CUDA_ERROR_NOT_READY, "events of a stream");
-    const Status recorded = LIBSWAP_CU(driver_.cuEventRecord(event, entry.stream));
+    if (!event) return record_newest_again(entry, stream, place);
+    const Status recorded = LIBSWAP_CU(driver_.cuEventRecord(event, stream));
     bool leaked = false;
     {
         std::lock_guard lock(entry.mutex);
@@ -158,6 +179,29 @@ Status StreamTable::record(StreamIndex stream) noexcept {
     }
     if (recorded) raise(entry.covered, place);
     return recorded;
+}
+
+/// All events are out. The newest, recorded once more, covers its old place as well, only later: so
+/// however far a program runs ahead, what it did last is covered.
+Status StreamTable::record_newest_again(Entry& entry, CUstream stream,
+                                        std::uint64_t place) noexcept {
+    const auto newest = [&entry]() -> Covered& {
+        return entry.events[(entry.first + entry.pending - 1) % kEventsPerStream];
+    };
+    CUevent event = nullptr;
+    {
+        std::lock_guard lock(entry.mutex);
+        if (entry.pending != 0) event = newest().event;
+    }
+    if (!event) return fail(CUDA_ERROR_NOT_READY, "events of a stream");
+    LIBSWAP_TRY(LIBSWAP_CU(driver_.cuEventRecord(event, stream)));
+    std::lock_guard lock(entry.mutex);
+    // Retired meanwhile, or no longer the newest: later is never wrong for what it stands for now.
+    if (entry.pending == 0 || newest().event != event)
+        return fail(CUDA_ERROR_NOT_READY, "events of a stream");
+    newest().place = std::max(newest().place, place);
+    raise(entry.covered, place);
+    return {};
 }
 
 void StreamTable::poll(Entry& entry) noexcept {
@@ -240,7 +284,10 @@ CUcontext StreamTable::context(StreamIndex stream) const noexcept {
 }
 
 void StreamTable::retire(StreamIndex stream) noexcept {
-    (void)record(stream);
+    // Without an event nobody could ever tell that its work is done.
+    const std::uint64_t place = last_place(stream);
+    if (!record(stream) && LIBSWAP_CU(driver_.cuStreamSynchronize(handle(stream))))
+        mark_complete(stream, place);
     entries_[stream].load()->alive.store(false, std::memory_order_release);
 }
 

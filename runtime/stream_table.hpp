@@ -25,6 +25,11 @@ namespace libswap {
 using StreamIndex = std::uint16_t;
 inline constexpr StreamIndex kNoStream = UINT16_MAX;
 
+/// Those exist once in each context; the handle of any other names one stream of the process.
+inline bool is_special(CUstream stream) noexcept {
+    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
 /// A place on a stream, in one word. 0 is "none".
 struct Use {
     std::uint64_t raw = 0;
@@ -46,9 +51,10 @@ class StreamTable {
     explicit StreamTable(const Driver& driver) noexcept;
     ~StreamTable();
 
-    /// The entry of a stream as the program named it, made on first use. CU_STREAM_LEGACY is one
-    /// per context, CU_STREAM_PER_THREAD one per context and thread. kNoStream if the table is
-    /// full.
+    /// The entry of a stream as the program named it while `context` was current, made on first
+    /// use. CU_STREAM_LEGACY is one per context, CU_STREAM_PER_THREAD one per context and thread;
+    /// any other belongs to the context it was made in, whichever is current. kNoStream if the
+    /// table is full.
     StreamIndex find(CUcontext context, CUstream stream) noexcept;
 
     /// The stream was named before, in this context, and was not destroyed since.
@@ -60,9 +66,14 @@ class StreamTable {
     Use take_place(StreamIndex stream) noexcept;
 
     /// Records an event of ours that covers the places taken up to now. On a per-thread stream only
-    /// by its own thread. Errors are the driver's; nothing is covered then. The stream's context
-    /// must be current.
+    /// by its own thread. Errors are the driver's; nothing is covered then. CUDA_ERROR_NOT_READY
+    /// where another thread was quicker: to be tried again.
     Status record(StreamIndex stream) noexcept;
+
+    /// Covers the places taken up to now on other threads' per-thread streams, by events on the
+    /// legacy stream: those wait for them, and later work of all blocking streams for the events.
+    /// No stream may be captured.
+    void cover_other_threads() noexcept;
 
     /// All places up to this one are known to be complete. May query events (never waits).
     bool is_complete(Use use) noexcept;
@@ -119,8 +130,11 @@ class StreamTable {
     };
 
     StreamIndex lookup(CUcontext context, CUstream stream, std::uint64_t thread) const noexcept;
+    CUcontext context_of(CUstream stream, CUcontext current) const noexcept;
     StreamIndex insert(CUcontext context, CUstream stream, std::uint64_t thread) noexcept;
     StreamIndex reusable(CUcontext context) noexcept;
+    Status record_on(Entry& entry, CUstream stream) noexcept;
+    Status record_newest_again(Entry& entry, CUstream stream, std::uint64_t place) noexcept;
     void poll(Entry& entry) noexcept;
     CUevent spare_event(Entry& entry) noexcept;
     static void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) noexcept;

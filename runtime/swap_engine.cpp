@@ -80,27 +80,32 @@ bool SwapEngine::keep_out_unexplained(Job& job) noexcept {
     return job.holds_gate;
 }
 
-bool SwapEngine::order_after(Use use, CUstream stream, bool* waits) noexcept {
-    if (!use || parts_.streams->is_complete(use)) return true;
+Status SwapEngine::order_after(Use use, CUstream stream, bool* waits) noexcept {
+    if (!use || parts_.streams->is_complete(use)) return {};
     CUevent event = parts_.streams->covering_event(use);
-    if (!event && parts_.streams->may_record(use.stream()) && parts_.streams->record(use.stream()))
-        event = parts_.streams->covering_event(use);
-    if (!event) return parts_.streams->is_complete(use);
-    *waits = true;
-    return LIBSWAP_CU(driver_.cuStreamWaitEvent(stream, event, 0)).has_value();
+    Status recorded;
+    if (!event && parts_.streams->may_record(use.stream())) {
+        recorded = parts_.streams->record(use.stream());
+        if (recorded) event = parts_.streams->covering_event(use);
+    }
+    if (event) {
+        *waits = true;
+        return LIBSWAP_CU(driver_.cuStreamWaitEvent(stream, event, 0));
+    }
+    if (parts_.streams->is_complete(use)) return {};
+    return recorded ? fail(CUDA_ERROR_NOT_READY, "a use without an event") : recorded;
 }
 
-bool SwapEngine::order_after_users(Job& job, CUstream stream) noexcept {
+Status SwapEngine::order_after_users(Job& job, CUstream stream) noexcept {
     Block& block = *job.block;
     if (block.many_streams.load()) {
         for (StreamIndex i = 0; i < parts_.streams->count(); ++i)
-            if (!order_after(Use::make(i, parts_.streams->last_place(i)), stream, &job.waits))
-                return false;
-        return true;
+            LIBSWAP_TRY(
+                order_after(Use::make(i, parts_.streams->last_place(i)), stream, &job.waits));
+        return {};
     }
-    for (auto& use : block.uses)
-        if (!order_after(Use{use.load()}, stream, &job.waits)) return false;
-    return true;
+    for (auto& use : block.uses) LIBSWAP_TRY(order_after(Use{use.load()}, stream, &job.waits));
+    return {};
 }
 
 bool SwapEngine::digest_is_worth_it(const Block& block) const noexcept {
@@ -163,15 +168,11 @@ void SwapEngine::verify_copy(Job& job) noexcept {
         lose("a block and its copy have different digests");
 }
 
-bool SwapEngine::follow(const Job& job, CUstream stream) noexcept {
-    return LIBSWAP_CU(driver_.cuStreamWaitEvent(stream, job.event, 0)).has_value();
-}
-
-SwapEngine::Next SwapEngine::give_up(Job& job) noexcept {
+SwapEngine::Next SwapEngine::give_up(Job& job, const Error& why) noexcept {
     job.block->cell.cancel(job.is_evict ? Residency::Leaving : Residency::Coming, job.generation,
                            job.is_evict ? Residency::Resident : Residency::Host);
     Counters::add(parts_.counters->cancels);
-    note_failure();
+    note_failure(why);
     job.stage = Stage::Drain;
     // What was submitted before the failure still reads and writes the block's memory.
     job.event_set = false;
@@ -241,14 +242,15 @@ bool SwapEngine::advance_jobs(bool wanted) noexcept {
         const Stage before = jobs_[i].stage;
         const Next next = advance(jobs_[i]);
         if (next != Next::Done) {
-            changed |= jobs_[i].stage != before;
+            changed |= jobs_[i].stage != before && jobs_[i].stage != Stage::Drain;
             ++i;
             continue;
         }
         finish(jobs_[i]);
+        // That a move was given up brings nobody further.
+        changed |= before != Stage::Drain;
         // Order matters to who waits longest: keep it.
         jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
-        changed = true;
     }
     return changed;
 }
@@ -290,10 +292,14 @@ void SwapEngine::check_device() noexcept {
     }
 }
 
-void SwapEngine::note_failure() noexcept {
+void SwapEngine::note_failure(const Error& why) noexcept {
+    // Nobody refused: what it needs, all of ours, is in use until something under way is done.
+    if (why.code == CUDA_ERROR_NOT_READY) return;
     if (++failed_moves_ < kMaxFailedMoves || gave_up_.exchange(true)) return;
-    LIBSWAP_LOG(Warning, "the driver refused {} moves in a row; nothing moves from now on",
-                kMaxFailedMoves);
+    LIBSWAP_LOG(
+        Warning,
+        "the driver refused {} moves in a row, the last by {} ({}); nothing moves from now on",
+        kMaxFailedMoves, why.what, error_name(why.code));
 }
 
 void SwapEngine::stop_moving(const Error& why) noexcept {

@@ -148,8 +148,8 @@ class SwapEngine {
     static constexpr std::size_t kMaxJobs = 256;
 
     Job& add_job(Block& block, bool is_evict, bool careful, std::uint64_t after_serial) noexcept;
-    bool order_after_users(Job& job, CUstream stream) noexcept;
-    bool order_after(Use use, CUstream stream, bool* waits) noexcept;
+    Status order_after_users(Job& job, CUstream stream) noexcept;
+    Status order_after(Use use, CUstream stream, bool* waits) noexcept;
     bool any_waits(bool is_evict) const noexcept;
     bool keep_out_unexplained(Job& job) noexcept;
     bool inherit(Job& job, std::size_t from) noexcept;
@@ -167,20 +167,20 @@ class SwapEngine {
     Next after_guard(Job& job) noexcept;
     Next map_back(Job& job) noexcept;
     Next remap_in(Job& job) noexcept;
-    Next give_up(Job& job) noexcept;
+    Next give_up(Job& job, const Error& why) noexcept;
     void finish(Job& job) noexcept;
 
     Status submit_copy_out(Job& job) noexcept;
+    Status submit_copy_in(Job& job) noexcept;
     Status submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk* const> chunks,
                          CUstream stream) noexcept;
     Status set_event(Job& job, CUstream stream) noexcept;
     bool event_done(Job& job, bool* failed) noexcept;
     bool still_mine(const Job& job) const noexcept;
-    bool follow(const Job& job, CUstream stream) noexcept;
     bool digest_is_worth_it(const Block& block) const noexcept;
     void verify_copy(Job& job) noexcept;
     void log_move(MoveKind kind, const Job& job) noexcept;
-    void note_failure() noexcept;
+    void note_failure(const Error& why) noexcept;
 
     Parts parts_;
     const Driver& driver_;

@@ -37,7 +37,7 @@ SwapEngine::Start SwapEngine::evict(Block& block, bool careful,
         jobs_.pop_back();
         return Start::NotNow;
     }
-    return Start::Started;
+    return job.stage == Stage::Drain ? Start::NotNow : Start::Started;
 }
 
 SwapEngine::Next SwapEngine::begin_evict_work(Job& job) noexcept {
@@ -46,20 +46,23 @@ SwapEngine::Next SwapEngine::begin_evict_work(Job& job) noexcept {
     // Without digests the closed gate has to do.
     const bool digest_first = digester_.ready() && (job.careful || block.record_valid.load());
     job.last_stream = digest_first ? check_out_ : out_;
-    if (!order_after_users(job, job.last_stream)) return give_up(job);
+    if (Status ordered = order_after_users(job, job.last_stream); !ordered)
+        return give_up(job, ordered.error());
     if (block.fresh.load() && !job.careful) {
         Counters::add(parts_.counters->bytes_fresh, block.bytes());
         block.record_valid.store(false);
         job.stage = Stage::EvictCopy;
-        return set_event(job, job.last_stream) ? Next::Wait : give_up(job);
+        const Status set = set_event(job, job.last_stream);
+        return set ? Next::Wait : give_up(job, set.error());
     }
     if (digest_first) {
-        if (!submit_digest(job, &job.slot, block.device_chunks(), check_out_)) return give_up(job);
+        if (Status added = submit_digest(job, &job.slot, block.device_chunks(), check_out_); !added)
+            return give_up(job, added.error());
         (void)set_event(job, check_out_);
         job.stage = Stage::EvictDigest;
         return Next::Wait;
     }
-    if (!submit_copy_out(job)) return give_up(job);
+    if (Status copied = submit_copy_out(job); !copied) return give_up(job, copied.error());
     job.stage = Stage::EvictCopy;
     return Next::Wait;
 }
@@ -74,7 +77,7 @@ SwapEngine::Next SwapEngine::after_digest(Job& job) noexcept {
         return remap_out(job);
     }
     ++block.dirty_evictions;
-    if (!submit_copy_out(job)) return give_up(job);
+    if (Status copied = submit_copy_out(job); !copied) return give_up(job, copied.error());
     job.stage = Stage::EvictCopy;
     return Next::Wait;
 }
@@ -117,7 +120,7 @@ SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {
             break;
         case RemapResult::Restored:
             Counters::add(parts_.counters->restored);
-            note_failure();
+            note_failure({CUDA_ERROR_UNKNOWN, "a remap"});
             block.cell.end_remap(Residency::Resident);
             return Next::Done;
         case RemapResult::Lost:

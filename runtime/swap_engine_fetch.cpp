@@ -49,7 +49,7 @@ SwapEngine::Start SwapEngine::fetch(Block& block, Way way, std::uint64_t after_s
         jobs_.pop_back();
         return Start::Failed;
     }
-    return Start::Started;
+    return job.stage == Stage::Drain ? Start::NotNow : Start::Started;
 }
 
 bool SwapEngine::any_waits(bool is_evict) const noexcept {
@@ -84,32 +84,36 @@ bool SwapEngine::inherit(Job& job, std::size_t from) noexcept {
 }
 
 SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
-    Block& block = *job.block;
     job.event_set = false;
     job.stage = Stage::FetchCopy;
     job.last_stream = in_;
-    if (!order_after_users(job, in_)) return give_up(job);
+    const Status submitted = submit_copy_in(job);
+    return submitted ? map_early(job) : give_up(job, submitted.error());
+}
+
+Status SwapEngine::submit_copy_in(Job& job) noexcept {
+    Block& block = *job.block;
+    LIBSWAP_TRY(order_after_users(job, in_));
     const std::span<Chunk* const> chunks(job.chunks.data(), block.run.count);
     // Without a host copy there is no content: it never left, nor was it written on the host.
     if ((block.fresh.load() && !job.careful) || !block.has_host()) {
         Counters::add(parts_.counters->bytes_fresh, block.bytes());
-        return set_event(job, in_) ? map_early(job) : give_up(job);
+        return set_event(job, in_);
     }
     job.copied = true;
     for (std::uint32_t i = 0; i < block.run.count; ++i)
-        if (!LIBSWAP_CU(driver_.cuMemcpyHtoDAsync(
-                chunks[i]->alias, reinterpret_cast<const void*>(block.host[i]->alias),
-                kChunkBytes[block.run.size_class], in_)))
-            return give_up(job);
+        LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemcpyHtoDAsync(
+            chunks[i]->alias, reinterpret_cast<const void*>(block.host[i]->alias),
+            kChunkBytes[block.run.size_class], in_)));
     const bool verify = parts_.verify && digester_.ready();
     if (verify || digest_is_worth_it(block)) {
         // The copy's event comes first, and serves again behind the digest.
-        if (!set_event(job, in_) || !follow(job, check_in_)) return give_up(job);
-        if (!submit_digest(job, &job.slot, chunks, check_in_)) return give_up(job);
+        LIBSWAP_TRY(set_event(job, in_));
+        LIBSWAP_TRY(LIBSWAP_CU(driver_.cuStreamWaitEvent(check_in_, job.event, 0)));
+        LIBSWAP_TRY(submit_digest(job, &job.slot, chunks, check_in_));
     }
-    if (verify && !submit_digest(job, &job.second_slot, block.host_chunks(), check_in_))
-        return give_up(job);
-    return set_event(job, job.last_stream) ? map_early(job) : give_up(job);
+    if (verify) LIBSWAP_TRY(submit_digest(job, &job.second_slot, block.host_chunks(), check_in_));
+    return set_event(job, job.last_stream);
 }
 
 /// Rule 10. Who waits for this copy must not wait for operations of the program that it is not
@@ -124,7 +128,7 @@ SwapEngine::Next SwapEngine::map_early(Job& job) noexcept {
             break;
         case RemapResult::Restored:
             Counters::add(parts_.counters->restored);
-            note_failure();
+            note_failure({CUDA_ERROR_UNKNOWN, "a remap"});
             block.cell.end_remap(Residency::Host);
             job.stage = Stage::Drain;
             return Next::Wait;
@@ -170,7 +174,7 @@ SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
             break;
         case RemapResult::Restored:
             Counters::add(parts_.counters->restored);
-            note_failure();
+            note_failure({CUDA_ERROR_UNKNOWN, "a remap"});
             block.cell.end_remap(Residency::Host);
             return Next::Done;
         case RemapResult::Lost:

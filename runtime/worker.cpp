@@ -427,6 +427,14 @@ Block* Worker::coldest() {
     return best;
 }
 
+/// It cannot leave now: in the next round others come first.
+void Worker::put_off(Block& block) {
+    std::uint64_t newest = 0;
+    for (BlockIndex i = 0; i < parts_.blocks->end(); ++i)
+        newest = std::max(newest, parts_.blocks->block(i).last_touch.load());
+    block.last_touch.store(newest);
+}
+
 Block* Worker::planned_victim() {
     // What is to leave next by the plan leaves now.
     for (auto command = commands_.begin(); command != commands_.end(); ++command) {
@@ -513,6 +521,7 @@ bool Worker::make_room() {
             changed = true;
             continue;
         }
+        if (start == SwapEngine::Start::NotNow) put_off(*victim);
         if (start == SwapEngine::Start::NoHostMemory && reclaim_host_memory()) continue;
         stuck = start == SwapEngine::Start::NoHostMemory;
         break;

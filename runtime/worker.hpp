@@ -142,6 +142,7 @@ class Worker {
     void refuse_ticket(std::uint64_t ticket) noexcept;
     bool reclaim_host_memory();
     Block* coldest();
+    void put_off(Block& block);
     Block* planned_victim();
     bool may_leave(const Block& block) const noexcept;
     bool may_leave_later() const noexcept;

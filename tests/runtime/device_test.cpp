@@ -126,6 +126,28 @@ TEST_F(DeviceTest, TheFirstEvictionWaitsForOperationsFromBeforeAnythingMoved) {
     EXPECT_TRUE(good);
 }
 
+TEST_F(DeviceTest, WhatAThreadThatEndedUsedOnItsOwnStreamMayLeave) {
+    open(16);
+    std::vector<std::uint64_t> buffers;
+    std::thread([&] {
+        for (int i = 0; i < 2; ++i) {
+            buffers.push_back(alloc(4 * kMiB));
+            auto* const data = reinterpret_cast<void*>(buffers.back());
+            launch(
+                {buffers.back()}, [=] { std::memset(data, 7, 4 * kMiB); }, CU_STREAM_PER_THREAD);
+        }
+    }).join();
+    const auto begun = std::chrono::steady_clock::now();
+    for (int i = 0; i < 4; ++i) {
+        buffers.push_back(alloc(4 * kMiB));
+        EXPECT_EQ(write(buffers.back(), 4 * kMiB, 1), CUDA_SUCCESS);
+    }
+    for (int i = 2; i < 6; ++i) EXPECT_TRUE(check(buffers[i], 4 * kMiB, 1));
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(1));
+    EXPECT_GT(device_->counters().evictions.load(), 0u);
+    EXPECT_EQ(device_->counters().stalls.load(), 0u);
+}
+
 TEST_F(DeviceTest, SaysSoonThatTheDriverGivesNoMoreMemory) {
     open(32);
     fake_.fail("cuMemCreate", 1, CUDA_ERROR_OUT_OF_MEMORY, true);

@@ -446,6 +446,12 @@ bool FakeDriver::run_one(Stream& stream) {
     if (stream.held || stream.items.empty()) return false;
     Item& item = stream.items.front();
     if (item.wait && item.wait->completed < item.number) return false;
+    // The legacy stream waits for the per-thread ones.
+    const auto legacy = streams_.find(CU_STREAM_LEGACY);
+    const auto own = streams_.find(CU_STREAM_PER_THREAD);
+    if (legacy != streams_.end() && legacy->second.get() == &stream && own != streams_.end() &&
+        !own->second->items.empty())
+        return false;
     if (item.work) item.work();
     if (item.record) item.record->completed = std::max(item.record->completed, item.number);
     stream.items.pop_front();

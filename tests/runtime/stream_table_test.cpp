@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "runtime/stream_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/fake_driver.hpp"
+
+namespace libswap {
+namespace {
+
+const CUcontext kOther = reinterpret_cast<CUcontext>(0x2000);
+
+class StreamTableTest : public ::testing::Test {
+  protected:
+    StreamTableTest() : table_(fake_.table()), streams_(table_) {}
+
+    testing::FakeDriver fake_;
+    Driver table_;
+    StreamTable streams_;
+};
+
+TEST_F(StreamTableTest, AStreamBelongsToTheContextItWasMadeInWhicheverIsCurrent) {
+    table_.cuStreamGetCtx = [](CUstream, CUcontext* context) {
+        *context = testing::FakeDriver::context();
+        return CUDA_SUCCESS;
+    };
+    const CUstream stream = fake_.make_stream();
+    const StreamIndex index = streams_.find(kOther, stream);
+    EXPECT_EQ(streams_.context(index), fake_.context());
+    EXPECT_EQ(streams_.find(fake_.context(), stream), index);
+    EXPECT_EQ(streams_.find(kOther, stream), index);
+    EXPECT_EQ(streams_.count(), 1);
+}
+
+TEST_F(StreamTableTest, EachContextHasDefaultStreamsOfItsOwn) {
+    for (const CUstream stream : {CUstream{}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD})
+        EXPECT_NE(streams_.find(kOther, stream), streams_.find(fake_.context(), stream));
+}
+
+TEST_F(StreamTableTest, WhatWasIssuedLastIsCoveredHoweverFarTheProgramRunsAhead) {
+    const CUstream stream = fake_.make_stream();
+    fake_.hold(stream, true);
+    const StreamIndex index = streams_.find(fake_.context(), stream);
+    bool ran = false;
+    Use last;
+    for (std::size_t i = 0; i < 3 * StreamTable::kEventsPerStream; ++i) {
+        fake_.submit(stream, [&ran] { ran = true; });
+        last = streams_.take_place(index);
+        ASSERT_TRUE(streams_.record(index));
+        ASSERT_TRUE(streams_.is_covered(last));
+        ASSERT_NE(streams_.covering_event(last), nullptr);
+        ran = false;
+    }
+    EXPECT_FALSE(streams_.is_complete(last));
+    EXPECT_FALSE(ran);
+    fake_.hold(stream, false);
+    fake_.pump();
+    EXPECT_TRUE(streams_.is_complete(last));
+    EXPECT_TRUE(ran);
+}
+
+TEST_F(StreamTableTest, WorkOfAStreamThatIsGoneIsKnownToBeDoneWithoutAnEventToo) {
+    const CUstream stream = fake_.make_stream();
+    const StreamIndex index = streams_.find(fake_.context(), stream);
+    fake_.submit(stream, [] {});
+    const Use use = streams_.take_place(index);
+    fake_.fail("cuEventRecord", 1, CUDA_ERROR_OUT_OF_MEMORY, true);
+    streams_.retire_handle(stream);
+    EXPECT_FALSE(streams_.alive(index));
+    EXPECT_TRUE(streams_.known_complete(use));
+}
+
+}  // namespace
+}  // namespace libswap
