@@ -75,6 +75,14 @@ const char* error_name(CUresult code) noexcept {
     }
 }
 
+std::string_view call_name(std::string_view expression) noexcept {
+    const std::size_t open = expression.find('(');
+    if (open == std::string_view::npos) return expression;
+    const std::string_view callee = expression.substr(0, open);
+    const std::size_t last = callee.find_last_of(".>");
+    return last == std::string_view::npos ? callee : callee.substr(last + 1);
+}
+
 namespace detail {
 namespace {
 void log_failure(CUresult code, const char* expression,

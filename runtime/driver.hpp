@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <source_location>
+#include <string_view>
 
 namespace libswap {
 
@@ -43,6 +44,10 @@ void note_process_exit() noexcept;
 
 /// Name of a result ("CUDA_ERROR_OUT_OF_MEMORY"), never nullptr; from the driver, or the number.
 const char* error_name(CUresult code) noexcept;
+
+/// The function that a failed driver call named: "cuMemMap" of `driver_.cuMemMap(a, b)`. Text that
+/// is no call is returned whole.
+std::string_view call_name(std::string_view expression) noexcept;
 
 namespace detail {
 Status check_driver_call(CUresult code, const char* expression,

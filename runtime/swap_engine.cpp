@@ -299,12 +299,12 @@ void SwapEngine::note_failure(const Error& why) noexcept {
     LIBSWAP_LOG(
         Warning,
         "the driver refused {} moves in a row, the last by {} ({}); nothing moves from now on",
-        kMaxFailedMoves, why.what, error_name(why.code));
+        kMaxFailedMoves, call_name(why.what), error_name(why.code));
 }
 
 void SwapEngine::stop_moving(const Error& why) noexcept {
     if (gave_up_.exchange(true)) return;
-    LIBSWAP_LOG(Warning, "{} failed ({}); nothing moves from now on", why.what,
+    LIBSWAP_LOG(Warning, "{} failed ({}); nothing moves from now on", call_name(why.what),
                 error_name(why.code));
 }
 

@@ -83,5 +83,11 @@ TEST(Driver, CallsBecomeResultsWithTheirTextAndPlace) {
     EXPECT_NE(std::strstr(failed.error().where.file_name(), "driver_test.cpp"), nullptr);
 }
 
+TEST(Driver, TellsTheCallThatFailedByItsName) {
+    EXPECT_EQ(call_name("driver_.cuMemMap(base, bytes, 0, handle, 0)"), "cuMemMap");
+    EXPECT_EQ(call_name("impl_->driver.cuCtxSynchronize()"), "cuCtxSynchronize");
+    EXPECT_EQ(call_name("a remap"), "a remap");
+}
+
 }  // namespace
 }  // namespace libswap
