@@ -144,7 +144,11 @@ void Engine::stream_created(CUstream) noexcept {}
 CUresult Engine::stream_destroy(CUstream stream, RealCall real) noexcept {
     return guarded([&] {
         // Whichever device is current, and whichever others saw the stream.
-        impl_->for_each_device([&](Device& device) { device.streams().retire_handle(stream); });
+        impl_->for_each_device([&](Device& device) {
+            // An event would become the capture's. The driver refuses, and the stream stays.
+            if (device.capturing() && device.is_captured(stream)) return;
+            device.streams().retire_handle(stream);
+        });
         return real();
     });
 }

@@ -162,7 +162,7 @@ def problems_of(rows, small_output, on_simgpu):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the table there too")
     parser.add_argument("--simgpu", action="store_true", help="use simgpu even where there is a GPU")
     parser.add_argument("--machine", default="pcie4-a100", help="machine profile for simgpu (pcie4-a100)")

@@ -45,6 +45,25 @@ class Capture : public Program {
     std::vector<CUdeviceptr> buffers_;
 };
 
+TEST_F(Capture, AStreamThatMayNotBeDestroyedNowGoesOnAfterwards) {
+    CUstream captured = nullptr;
+    MUST(cuStreamCreate(&captured, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamSynchronize(stream_));
+    for (const CUdeviceptr buffer : buffers_) MUST(add(buffer, 4 * kMiB, 1, captured));
+    CUgraph graph = nullptr;
+    MUST(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(add(buffers_[0], 4 * kMiB, 1, captured));
+    const CUresult destroyed = cuStreamDestroy(captured);
+    if (destroyed == CUDA_SUCCESS) GTEST_SKIP() << "this driver destroys it";
+    EXPECT_EQ(cuStreamEndCapture(captured, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    for (const CUdeviceptr buffer : buffers_) MUST(add(buffer, 4 * kMiB, 1, captured));
+    MUST(cuStreamSynchronize(captured));
+    press(buffers_);
+    for (unsigned i = 0; i < buffers_.size(); ++i)
+        EXPECT_TRUE(holds(buffers_[i], 4 * kMiB, first_value(i) + 1002)) << i;
+    MUST(cuStreamDestroy(captured));
+}
+
 // 79, 82: no query, wait or event of ours gets into a capture, in any mode.
 TEST_F(Capture, HasTheSameNodesInEveryMode) {
     for (const auto mode : {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
