@@ -14,14 +14,16 @@
 
 namespace simgpu {
 
-void digest_words(const std::uint64_t* data, std::size_t words, std::uint64_t first,
-                  std::uint64_t low, std::uint64_t span, std::uint64_t out[3]) {
+void digest_words(const void* data, std::size_t words, std::uint64_t first, std::uint64_t low,
+                  std::uint64_t span, std::uint64_t out[3]) {
     std::uint64_t sum_low = 0;
     std::uint64_t sum_high = 0;
     std::uint64_t pointers = 0;
     for (std::size_t i = 0; i < words; ++i) {
-        pointers += data[i] - low < span;
-        std::uint64_t x = data[i] + (first + i + 1) * 0x9e3779b97f4a7c15;
+        std::uint64_t word = 0;
+        std::memcpy(&word, static_cast<const std::byte*>(data) + i * sizeof word, sizeof word);
+        pointers += word - low < span;
+        std::uint64_t x = word + (first + i + 1) * 0x9e3779b97f4a7c15;
         x = (x ^ x >> 32) * 0xbf58476d1ce4e5b9;
         x = (x ^ x >> 29) * 0x94d049bb133111eb;
         sum_low += x ^ x >> 32;

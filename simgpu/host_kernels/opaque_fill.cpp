@@ -63,7 +63,7 @@ void fill_words(std::uint64_t seed, FillType type, void* data, std::size_t bytes
 std::uint64_t stir(std::uint64_t digest, const void* data, std::size_t bytes) {
     std::uint64_t sums[3] = {};
     const std::size_t words = bytes / 8;
-    digest_words(static_cast<const std::uint64_t*>(data), words, 0, 0, 0, sums);
+    digest_words(data, words, 0, 0, 0, sums);
     std::uint64_t rest = 0;
     std::memcpy(&rest, static_cast<const std::byte*>(data) + words * 8, bytes % 8);
     return mix(mix(digest + sums[0]) + sums[1]) + mix(rest + bytes);

@@ -75,9 +75,16 @@ template <typename Record>
 std::vector<Record> records_of(std::uint32_t kind) {
     std::vector<Record> all;
     for (const auto& bytes : g_records) {
-        Record record;
+        std::uint32_t its_kind = 0;
+        std::memcpy(&its_kind, bytes.data(), sizeof its_kind);
+        if (its_kind != kind) continue;
+        Record record{};
+        if (bytes.size() < sizeof record) {
+            ADD_FAILURE() << "a record of " << bytes.size() << " bytes";
+            continue;
+        }
         std::memcpy(&record, bytes.data(), sizeof record);
-        if (record.kind == kind) all.push_back(record);
+        all.push_back(record);
     }
     return all;
 }
