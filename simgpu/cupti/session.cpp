@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <vector>
 
 namespace simgpu::cupti {
 
@@ -31,10 +30,14 @@ std::uint64_t real_ns() {
            static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-std::array<std::vector<std::uint64_t>, kExternalKinds>& external_ids() {
-    static thread_local std::array<std::vector<std::uint64_t>, kExternalKinds> ids;
-    return ids;
-}
+/// What a thread has pushed of one kind. Without a destructor: static objects of the program make
+/// calls after those of the thread were run.
+struct ExternalIds {
+    static constexpr std::size_t kMost = 64;
+    std::array<std::uint64_t, kMost> ids;
+    std::size_t count;
+};
+thread_local constinit std::array<ExternalIds, kExternalKinds> t_external_ids{};
 
 thread_local std::uint64_t t_call_begun_ns = 0;
 thread_local std::uint64_t t_correlation_data = 0;
@@ -152,16 +155,18 @@ std::uint64_t Session::timestamp() {
 
 Result Session::push_external(std::uint32_t kind, std::uint64_t id) {
     if (kind == 0 || kind >= kExternalKinds) return kInvalidParameter;
-    external_ids()[kind].push_back(id);
+    ExternalIds& pushed = t_external_ids[kind];
+    if (pushed.count == ExternalIds::kMost) return kOutOfMemory;
+    pushed.ids[pushed.count++] = id;
     return kSuccess;
 }
 
 Result Session::pop_external(std::uint32_t kind, std::uint64_t* last) {
     if (kind == 0 || kind >= kExternalKinds) return kInvalidParameter;
-    auto& ids = external_ids()[kind];
-    if (ids.empty()) return kQueueEmpty;
-    if (last != nullptr) *last = ids.back();
-    ids.pop_back();
+    ExternalIds& pushed = t_external_ids[kind];
+    if (pushed.count == 0) return kQueueEmpty;
+    const std::uint64_t id = pushed.ids[--pushed.count];
+    if (last != nullptr) *last = id;
     return kSuccess;
 }
 
@@ -304,13 +309,13 @@ void Session::add_memset(const SimgpuOperation& operation) {
 void Session::add_call(std::uint32_t number, std::uint32_t correlation, std::uint64_t start_ns,
                        int result) {
     if (kinds_[kExternalCorrelation]) {
-        const auto& ids = external_ids();
         for (std::uint32_t kind = 1; kind < kExternalKinds; ++kind) {
-            if (ids[kind].empty()) continue;
+            const ExternalIds& pushed = t_external_ids[kind];
+            if (pushed.count == 0) continue;
             ExternalCorrelationRecord record{};
             record.kind = kExternalCorrelation;
             record.external_kind = kind;
-            record.external_id = ids[kind].back();
+            record.external_id = pushed.ids[pushed.count - 1];
             record.correlation_id = correlation;
             buffers_.add(record);
         }
