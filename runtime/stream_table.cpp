@@ -193,7 +193,13 @@ Status StreamTable::record_newest_again(Entry& entry, CUstream stream,
         std::lock_guard lock(entry.mutex);
         if (entry.pending != 0) event = newest().event;
     }
-    if (!event) return fail(CUDA_ERROR_NOT_READY, "events of a stream");
+    if (!event) {
+        // There are none to be had: what waits for this place asks until the stream has run dry.
+        if (stream != entry.stream || driver_.cuStreamQuery(stream) != CUDA_SUCCESS)
+            return fail(CUDA_ERROR_NOT_READY, "events of a stream");
+        raise(entry.done, place);
+        return {};
+    }
     LIBSWAP_TRY(LIBSWAP_CU(driver_.cuEventRecord(event, stream)));
     std::lock_guard lock(entry.mutex);
     // Retired meanwhile, or no longer the newest: later is never wrong for what it stands for now.

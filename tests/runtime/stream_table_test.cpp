@@ -61,6 +61,21 @@ TEST_F(StreamTableTest, WhatWasIssuedLastIsCoveredHoweverFarTheProgramRunsAhead)
     EXPECT_TRUE(ran);
 }
 
+TEST_F(StreamTableTest, WithoutAnyEventWhatIsDoneIsKnownOnceTheStreamHasRunDry) {
+    const CUstream stream = fake_.make_stream();
+    const StreamIndex index = streams_.find(fake_.context(), stream);
+    fake_.fail("cuEventCreate", 1, CUDA_ERROR_NOT_SUPPORTED, true);
+    fake_.submit(stream, [] {});
+    const Use use = streams_.take_place(index);
+    fake_.hold(stream, true);
+    EXPECT_FALSE(streams_.record(index));
+    EXPECT_FALSE(streams_.is_complete(use));
+    fake_.hold(stream, false);
+    fake_.pump();
+    EXPECT_TRUE(streams_.record(index));
+    EXPECT_TRUE(streams_.is_complete(use));
+}
+
 TEST_F(StreamTableTest, WorkOfAStreamThatIsGoneIsKnownToBeDoneWithoutAnEventToo) {
     const CUstream stream = fake_.make_stream();
     const StreamIndex index = streams_.find(fake_.context(), stream);
