@@ -15,8 +15,9 @@
 namespace libswap::cupti {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
-constexpr std::size_t kMostBuffers = 64;  ///< in CUPTI's hands or waiting for us
+/// CUPTI keeps a buffer until all records in it are complete: a larger one comes later.
+constexpr std::size_t kBufferBytes = std::size_t{128} << 10;
+constexpr std::size_t kMostBuffers = 512;  ///< in CUPTI's hands or waiting for us
 constexpr std::uint32_t kFlushForced = 1;
 
 constexpr std::array<std::uint32_t, 4> kKinds = {kKindConcurrentKernel, kKindMemcpy, kKindMemset,
@@ -156,15 +157,13 @@ std::unique_ptr<Trace> Trace::start(bool beside_others, std::string* why) {
     }
     const auto functions = open_library(why);
     if (!functions) return nullptr;
-    if (!beside_others) {
-        // Answers whether somebody has the callbacks; they are not kept.
-        void* subscriber = nullptr;
-        if (functions->subscribe(&subscriber, ignore_callback, nullptr) != 0) {
-            *why = "somebody else has CUPTI's callbacks";
-            return nullptr;
-        }
-        functions->unsubscribe(subscriber);
+    // Answers whether somebody has the callbacks; they are not kept.
+    void* subscriber = nullptr;
+    if (functions->subscribe(&subscriber, ignore_callback, nullptr) != 0) {
+        *why = "somebody else has CUPTI's callbacks";
+        return nullptr;
     }
+    functions->unsubscribe(subscriber);
     auto impl = std::make_unique<Impl>(*functions);
     if (!impl->enable()) {
         impl->stop();

@@ -29,8 +29,9 @@ struct TaggedTime {
 
 class Trace {
   public:
-    /// Nobody else uses CUPTI, unless `beside_others`. Null: *why says why not. Loads a library, so
-    /// not for a thread that holds a lock.
+    /// Null: *why says why not. Nobody else may have CUPTI's callbacks; nor may anything in the
+    /// process look as if it used CUPTI, unless `beside_others`. Loads a library, so not for a
+    /// thread that holds a lock.
     static std::unique_ptr<Trace> start(bool beside_others, std::string* why);
     /// Ends what stop() has not.
     ~Trace();

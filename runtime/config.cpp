@@ -165,6 +165,13 @@ bool parse_torch(std::string_view text, TorchAllocator* out) {
     return false;
 }
 
+bool parse_cupti(std::string_view text, CuptiUse* out) {
+    const std::string word = lower(text);
+    if (word != "auto" && word != "on" && word != "off") return false;
+    *out = word == "auto" ? CuptiUse::Auto : word == "on" ? CuptiUse::On : CuptiUse::Off;
+    return true;
+}
+
 /// A file name; %p stands for the process id, so that the processes of one job do not write over
 /// each other.
 bool parse_text(std::string_view text, std::string* out) {
@@ -195,6 +202,10 @@ std::string show(TorchAllocator allocator) {
     for (const auto& [name, value] : kTorchAllocators)
         if (value == allocator) return std::string(name);
     return {};
+}
+
+std::string show(CuptiUse use) {
+    return use == CuptiUse::Auto ? "auto" : use == CuptiUse::On ? "on" : "off";
 }
 std::string show(FillByte fill) {
     return fill.is_set ? fmt::format("{:#04x}", fill.value) : "(none)";

@@ -28,6 +28,8 @@ enum class Mode { Swap, Observe, Off };
 enum class Report { Virtual, Device };
 /// What PyTorch's allocator is asked to do: docs/pytorch.md.
 enum class TorchAllocator { Split, Async, Uncached, Leave };
+/// Auto: where nobody else seems to use it.
+enum class CuptiUse { Auto, On, Off };
 
 /// A byte that new memory is filled with, or none.
 struct FillByte {

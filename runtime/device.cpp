@@ -50,6 +50,24 @@ const char* unsuitable(const Driver& driver, CUdevice device) {
     return nullptr;
 }
 
+/// What an operation's times are like: cuDNN's calls and kernels by their names.
+OperationClass class_of(const Operation& op) {
+    switch (op.kind) {
+        case OpKind::Copy:
+            return OperationClass::Copy;
+        case OpKind::Memset:
+            return OperationClass::Memset;
+        case OpKind::Graph:
+            return OperationClass::Graph;
+        case OpKind::Launch:
+            break;
+    }
+    if (const CallRoles* const call = CallRoles::current(); call != nullptr)
+        if (const auto kind = kernel_class(call->name()); kind != OperationClass::Other)
+            return kind;
+    return op.function ? kernel_class(op.function->text) : OperationClass::Other;
+}
+
 /// Whether memory at a HOST_NUMA location can be made and mapped here.
 bool host_memory_maps(const Driver& driver, CUdevice device, int numa_node) {
     if (!attribute(driver, device,
@@ -119,6 +137,9 @@ Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevi
       budget_bytes_(shape.budget),
       host_limit_(*shape.host_limit),
       largest_class_(largest_class(shape.budget)),
+      machine_(device_machine(driver, ordinal)),
+      copy_times_(driver, machine_.machine.link),
+      link_drift_(machine_.machine.link),
       space_(driver, std::max<std::uint64_t>(4 * (shape.budget + shape.host_limit->total_bytes()),
                                              std::uint64_t{64} << 30)),
       device_pool_(driver,
@@ -135,10 +156,14 @@ Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevi
     parts.streams = &streams_;
     parts.counters = &counters_;
     parts.log = log_;
+    parts.device = ordinal;
+    parts.cupti = config.cupti;
     parts.max_slowdown = config.max_slowdown;
+    parts.launch_us = machine_.machine.ceilings.launch_us;
     parts.host_limit_bytes = shape.host_limit->total_bytes();
     learning_ = std::make_unique<Learning>(parts);
     learning_->plan_budget = [this] { return plan_budget(); };
+    learning_->plan_machine = [this] { return plan_machine(); };
     worker_ = std::make_unique<Worker>(driver_, swap_parts(), worker_host());
     if (log_ || config.mode == Mode::Observe || config.verify) start_tracking();
 }
@@ -157,6 +182,7 @@ SwapEngine::Parts Device::swap_parts() {
     parts.gate = &gate_;
     parts.counters = &counters_;
     parts.log = log_;
+    parts.copy_times = &copy_times_;
     parts.verify = config_.verify;
     return parts;
 }
@@ -178,6 +204,7 @@ Worker::Host Device::worker_host() {
     host.may_begin = [this] { return end_stillness(); };
     host.background = [this] {
         const bool more = trials_.settle();
+        watch_link();
         return learning_->collect_times() || more;
     };
     return host;
@@ -237,12 +264,32 @@ Step Device::learn(Operation& op, bool* event_wanted) {
 
 void Device::note_issued(const Step& step, Use use) noexcept { learning_->note_issued(step, use); }
 
-bool Device::begin_timing(StreamIndex stream, const Step& step) {
-    return !capturing() && learning_->begin_timing(stream, step);
+Learning::Timing Device::begin_timing(StreamIndex stream, const Step& step, const Operation& op) {
+    if (!learning_->wants_time(step) || capturing()) return Learning::Timing::None;
+    return learning_->begin_timing(stream, step, class_of(op));
 }
 
-void Device::end_timing(StreamIndex stream, const Step& step) {
-    learning_->end_timing(stream, step);
+cost::Machine Device::plan_machine() const {
+    cost::Machine machine = machine_.machine;
+    machine.link = link_drift_.link();
+    return machine;
+}
+
+/// Copies that have become, or always were, slower or faster than the model says: it is scaled, and
+/// planned with anew.
+void Device::watch_link() {
+    copy_times_.collect();
+    if (!link_drift_.look(copy_times_)) return;
+    copy_times_.plan_with(link_drift_.link());
+    const auto ratio = [this](cost::Direction direction) {
+        return fmt::format("{:.2f} ({:.2f} where both move)", link_drift_.ratio(direction, false),
+                           link_drift_.ratio(direction, true));
+    };
+    LIBSWAP_LOG(Info,
+                "device {}: copies to the host take {} times what the link's model says, to the "
+                "device {}; planning with that",
+                ordinal_, ratio(cost::Direction::ToHost), ratio(cost::Direction::ToDevice));
+    learning_->plan_again();
 }
 
 void Device::note_block_free(std::uint64_t block) {

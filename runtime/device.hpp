@@ -22,7 +22,9 @@
 
 #include "runtime/block_table.hpp"
 #include "runtime/config.hpp"
+#include "runtime/copy_times.hpp"
 #include "runtime/counters.hpp"
+#include "runtime/device_machine.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/event_log.hpp"
 #include "runtime/event_order.hpp"
@@ -32,6 +34,7 @@
 #include "runtime/graph_table.hpp"
 #include "runtime/host_limit.hpp"
 #include "runtime/learning.hpp"
+#include "runtime/link_drift.hpp"
 #include "runtime/pointer_edges.hpp"
 #include "runtime/reach.hpp"
 #include "runtime/slab_heap.hpp"
@@ -176,6 +179,12 @@ class Device {
 
     void add_global(std::uint64_t base, std::uint64_t bytes);
 
+    // Models, for the summary.
+    /// Where the figures of the machine are from that plans are made for.
+    const std::string& machine_source() const noexcept { return machine_.source; }
+    const CopyTimes& copy_times() const noexcept { return copy_times_; }
+    ModelError time_error(OperationClass kind) { return learning_->time_error(kind); }
+
     // Streams, contexts, captures.
     StreamTable& streams() noexcept { return streams_; }
     void begin_capture() noexcept;
@@ -310,8 +319,7 @@ class Device {
     bool wait_for_blocks(Operation& op, std::uint64_t serial);
     Step learn(Operation& op, bool* event_wanted);
     void note_issued(const Step& step, Use use) noexcept;
-    bool begin_timing(StreamIndex stream, const Step& step);
-    void end_timing(StreamIndex stream, const Step& step);
+    Learning::Timing begin_timing(StreamIndex stream, const Step& step, const Operation& op);
     void note_block_free(std::uint64_t block);
     void publish(Operation& op, Use use);
     void note_touched(const Operation& op) noexcept;
@@ -331,6 +339,8 @@ class Device {
     Worker::Host worker_host();
     SwapEngine::Parts swap_parts();
     std::uint64_t plan_budget();
+    cost::Machine plan_machine() const;
+    void watch_link();
 
     const Driver& driver_;
     const Config& config_;
@@ -341,6 +351,9 @@ class Device {
     std::atomic<std::uint64_t> exceeded_bytes_{0};  ///< taken beyond the budget, see exceed_budget
     HostLimit& host_limit_;
     const ChunkClass largest_class_;
+    const DeviceMachine machine_;
+    CopyTimes copy_times_;
+    LinkDrift link_drift_;
 
     Counters counters_;
     AddressSpace space_;

@@ -302,12 +302,13 @@ CUresult Device::run_pinned(Operation& op, CUcontext context, StreamIndex index,
     const std::uint32_t trial =
         look && index != kNoStream ? begin_trial(op, context, stream) : Trials::kNoTicket;
     // Over the link it takes longer than a plan may count on.
-    const bool timed = look && op.on_host == 0 && begin_timing(index, step);
+    const auto timed =
+        look && op.on_host == 0 ? begin_timing(index, step, op) : Learning::Timing::None;
     const CUresult result = real();
     if (trial != Trials::kNoTicket) trials_.end(trial, stream, result == CUDA_SUCCESS);
     Use use;
     if (index != kNoStream) use = streams_.take_place(index);
-    if (timed) end_timing(index, step);
+    if (timed != Learning::Timing::None) learning_->end_timing(timed, index, step);
     if (trial != Trials::kNoTicket) {
         trials_.note_place(trial, use);
         wanted_event = true;

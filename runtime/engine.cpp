@@ -10,6 +10,7 @@
 #include "runtime/context_scope.hpp"
 #include "runtime/engine_impl.hpp"
 #include "runtime/host_memory.hpp"
+#include "runtime/kernel_times.hpp"
 #include "runtime/log.hpp"
 #include "runtime/summary.hpp"
 
@@ -70,7 +71,10 @@ Engine* Engine::start(const Driver& driver, const Config& config) noexcept try {
     return nullptr;
 }
 
-void Engine::forget() noexcept { g_engine.store(nullptr, std::memory_order_release); }
+void Engine::forget() noexcept {
+    g_engine.store(nullptr, std::memory_order_release);
+    KernelTimes::forget();
+}
 
 void Engine::at_exit() noexcept {
     if (impl_->ended.exchange(true)) return;

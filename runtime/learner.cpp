@@ -312,6 +312,10 @@ void Learner::set_workspace(std::uint64_t serial, std::uint64_t bytes) {
     if (serial < next_ && next_ - serial <= ring_.size()) at(serial).workspace_bytes = bytes;
 }
 
+std::uint64_t Learner::signature_of(std::uint64_t serial) const {
+    return serial < next_ && next_ - serial <= ring_.size() ? at(serial).signature : 0;
+}
+
 std::size_t Learner::period(LoopId loop) const {
     const Loop* known = find_loop(loop);
     return known == nullptr ? 0 : known->signatures.size();

@@ -67,6 +67,9 @@ class Learner {
     /// Workspace that an operation used beside its operands. As set_duration.
     void set_workspace(std::uint64_t serial, std::uint64_t bytes);
 
+    /// What observe() was given, or 0 if it is no longer remembered.
+    std::uint64_t signature_of(std::uint64_t serial) const;
+
     /// Operations of one iteration of a loop, or 0 if it is not known (any more).
     std::size_t period(LoopId loop) const;
 

@@ -19,7 +19,6 @@
 namespace libswap {
 namespace {
 
-constexpr std::size_t kMaxTimedOutstanding = 4096;
 /// Operations that are timed before an iteration is found: what has none for so long may never
 /// have.
 constexpr std::uint64_t kTimedAtMost = std::uint64_t{1} << 16;
@@ -30,6 +29,7 @@ constexpr std::chrono::seconds kMostPlanningTime{3};
 constexpr double kBudgetMoved = 0.03;
 constexpr double kIterationMoved = 0.1;
 constexpr double kComputeMoved = 0.03;
+constexpr double kLinkMoved = 0.03;
 constexpr std::uint32_t kOffInARow = 2;
 /// Iterations that a plan is left alone at first, twice as many after each time that its times had
 /// moved: where planning again does not help, it is not done for ever.
@@ -38,10 +38,23 @@ constexpr std::uint32_t kMostDoublings = 10;
 
 bool moved(double from, double to, double by) { return std::abs(to - from) > by * from; }
 
+bool moved(const cost::LinkModel& from, const cost::LinkModel& to) {
+    return moved(from.to_host.gbps, to.to_host.gbps, kLinkMoved) ||
+           moved(from.to_device.gbps, to.to_device.gbps, kLinkMoved) ||
+           moved(from.to_host_duplex_gbps, to.to_host_duplex_gbps, kLinkMoved) ||
+           moved(from.to_device_duplex_gbps, to.to_device_duplex_gbps, kLinkMoved);
+}
+/// Once the last operation is issued that a plan waits for: what is kept back for longer than that
+/// is planned without.
+constexpr std::uint64_t kMostWaitForTimesNs = 100'000'000;
+
 }  // namespace
 
 Learning::Learning(const Parts& parts)
-    : parts_(parts), timing_end_serial_(kTimedAtMost), clock_(*parts.driver, *parts.streams) {}
+    : parts_(parts),
+      times_({parts.driver, parts.streams, parts.device, parts.cupti}),
+      timing_end_serial_(kTimedAtMost),
+      clock_(*parts.driver, *parts.streams) {}
 
 Learning::~Learning() { stop(true); }
 
@@ -118,59 +131,18 @@ bool Learning::is_complete(std::uint64_t serial) noexcept {
     return use.place() == 0 || parts_.streams->is_complete(use);
 }
 
-bool Learning::begin_timing(StreamIndex stream, const Step& step) {
-    if (stream == kNoStream) return false;
-    if (step.begins) clock_.begin(stream, {step.serial, period_, plan_run(), predicted_us_});
-    if (!timing_.load(std::memory_order_relaxed)) return false;
-    Timed timed;
-    timed.serial = step.serial;
-    {
-        std::lock_guard lock(timing_mutex_);
-        if (timed_.size() >= kMaxTimedOutstanding) return false;
-        if (!spare_events_.empty()) {
-            timed.begin = spare_events_.back();
-            spare_events_.pop_back();
-        }
-        if (!spare_events_.empty()) {
-            timed.end = spare_events_.back();
-            spare_events_.pop_back();
-        }
-    }
-    for (CUevent* event : {&timed.begin, &timed.end})
-        if (!*event && !LIBSWAP_CU(parts_.driver->cuEventCreate(event, CU_EVENT_DEFAULT)))
-            return false;
-    if (!LIBSWAP_CU(parts_.driver->cuEventRecord(timed.begin, parts_.streams->handle(stream)))) {
-        std::lock_guard lock(timing_mutex_);
-        spare_events_.push_back(timed.begin);
-        spare_events_.push_back(timed.end);
-        return false;
-    }
-    std::lock_guard lock(timing_mutex_);
-    timed_.push_back(timed);
-    return true;
+Learning::Timing Learning::begin_timing(StreamIndex stream, const Step& step, OperationClass kind) {
+    if (step.begins && stream != kNoStream)
+        clock_.begin(stream, {step.serial, period_, plan_run(), predicted_us_});
+    const bool learns = timing_.load(std::memory_order_relaxed);
+    if (!learns && step.serial % kTimedEvery != 0) return Timing::None;
+    classes_[step.serial % kIssuedRing].store(static_cast<std::uint8_t>(kind),
+                                              std::memory_order_relaxed);
+    return times_.begin(stream, step.serial, learns);
 }
 
-void Learning::end_timing(StreamIndex stream, const Step& step) {
-    CUevent event = nullptr;
-    {
-        std::lock_guard lock(timing_mutex_);
-        for (auto timed = timed_.rbegin(); timed != timed_.rend(); ++timed)
-            if (timed->serial == step.serial) {
-                event = timed->end;
-                break;
-            }
-    }
-    const bool recorded =
-        event &&
-        LIBSWAP_CU(parts_.driver->cuEventRecord(event, parts_.streams->handle(stream))).has_value();
-    std::lock_guard lock(timing_mutex_);
-    for (auto timed = timed_.rbegin(); timed != timed_.rend(); ++timed)
-        if (timed->serial == step.serial) {
-            timed->ended = recorded;
-            // Never recorded, it would query as complete: the entry is dropped at its turn.
-            if (!recorded) timed->serial = UINT64_MAX;
-            break;
-        }
+void Learning::end_timing(Timing how, StreamIndex stream, const Step& step) {
+    times_.end(how, stream, step.serial);
 }
 
 /// What a plan was made for may move: other programs take memory, clocks fall, a link is shared.
@@ -198,38 +170,68 @@ bool Learning::times_moved(const IterationTime& time) {
     return true;
 }
 
+/// CUPTI tells when a kernel ran, not what it took to begin, which is a part of the iteration: up
+/// to launch_us since the one before. After more than that the device had waited for the host.
+void Learning::learn_times() {
+    std::sort(new_times_.begin(), new_times_.end(),
+              [](const OperationTime& a, const OperationTime& b) { return a.serial < b.serial; });
+    const auto most_ns = static_cast<std::uint64_t>(1000 * parts_.launch_us);
+    for (const OperationTime& time : new_times_) {
+        std::uint64_t gap_ns = 0;
+        if (time.is_on_clock()) {
+            const bool follows = time.serial == last_time_.serial + 1 && last_time_.is_on_clock();
+            gap_ns = follows ? time.start_ns - std::min(last_time_.end_ns, time.start_ns) : most_ns;
+            last_time_ = time;
+        }
+        learn_time(time, std::min(gap_ns, most_ns));
+    }
+}
+
+void Learning::learn_time(const OperationTime& time, std::uint64_t gap_ns) {
+    const double us = static_cast<double>(time.end_ns - time.start_ns + gap_ns) / 1000;
+    const auto kind = static_cast<OperationClass>(
+        classes_[time.serial % kIssuedRing].load(std::memory_order_relaxed));
+    {
+        std::lock_guard lock(mutex_);
+        if (!times_model_) times_model_ = std::make_unique<KernelTimesModel>();
+        if (const std::uint64_t signature = learner_->signature_of(time.serial); signature != 0)
+            times_model_->add(signature, kind, us);
+        learner_->set_duration(time.serial, us);
+    }
+    if (parts_.log) parts_.log->op_time(time.serial, time.start_ns, time.end_ns);
+}
+
+/// A plan waits for times, and has for long enough since the last of them could come.
+bool Learning::waited_for_times() {
+    if (!plan_wanted_after_times_ || last_issued_ <= plan_from_serial_) {
+        times_awaited_ns_ = 0;
+        return false;
+    }
+    const std::uint64_t now = now_ns();
+    if (times_awaited_ns_ == 0) times_awaited_ns_ = now;
+    return now - times_awaited_ns_ > kMostWaitForTimesNs;
+}
+
 bool Learning::collect_times() {
     while (const auto time = clock_.next()) look_at_iteration(*time);
-    for (;;) {
-        Timed oldest;
-        {
-            std::lock_guard lock(timing_mutex_);
-            if (timed_.empty()) break;
-            oldest = timed_.front();
-        }
-        if (!oldest.ended && oldest.serial != UINT64_MAX) return true;
-        if (oldest.ended) {
-            if (parts_.driver->cuEventQuery(oldest.end) == CUDA_ERROR_NOT_READY) return true;
-            float ms = 0;
-            if (parts_.driver->cuEventElapsedTime(&ms, oldest.begin, oldest.end) == CUDA_SUCCESS) {
-                {
-                    std::lock_guard lock(mutex_);
-                    learner_->set_duration(oldest.serial, static_cast<double>(ms) * 1000);
-                }
-                if (parts_.log)
-                    parts_.log->op_time(oldest.serial, 0, static_cast<std::uint64_t>(ms * 1e6));
-            }
-        }
-        if (oldest.serial > plan_from_serial_ && oldest.serial != UINT64_MAX &&
-            plan_wanted_after_times_.exchange(false))
-            start_planner();
-        std::lock_guard lock(timing_mutex_);
-        timed_.pop_front();
-        spare_events_.push_back(oldest.begin);
-        spare_events_.push_back(oldest.end);
-    }
-    if (plan_wanted_after_times_.exchange(false)) start_planner();
-    return false;
+    if (!timing_) times_.end_learning();
+    new_times_.clear();
+    const bool waited = waited_for_times();
+    const bool more = times_.collect(waited, &new_times_);
+    learn_times();
+    const bool reached = !new_times_.empty() && new_times_.back().serial > plan_from_serial_;
+    const bool are_there = reached || (last_issued_ > plan_from_serial_ && (waited || !more));
+    if (are_there && plan_wanted_after_times_.exchange(false)) start_planner();
+    return more;
+}
+
+void Learning::plan_again() {
+    if (parts_.counters->plans.load() != 0) start_planner();
+}
+
+ModelError Learning::time_error(OperationClass kind) {
+    std::lock_guard lock(mutex_);
+    return times_model_ ? times_model_->error(kind) : ModelError{};
 }
 
 void Learning::start_planner() {
@@ -264,10 +266,22 @@ void Learning::plan_main() {
 }
 
 /// There is a plan for this already. @thread the planning thread
-bool Learning::as_planned(LoopId loop, double compute_us, std::uint64_t budget_bytes) const {
-    return planned_loop_ == loop && !moved(planned_compute_us_, compute_us, kComputeMoved) &&
-           !moved(static_cast<double>(planned_budget_bytes_), static_cast<double>(budget_bytes),
-                  kBudgetMoved);
+bool Learning::as_planned(LoopId loop, const PlannedFor& now) const {
+    const PlannedFor& then = planned_for_;
+    return planned_loop_ == loop && !moved(then.compute_us, now.compute_us, kComputeMoved) &&
+           !moved(static_cast<double>(then.budget_bytes), static_cast<double>(now.budget_bytes),
+                  kBudgetMoved) &&
+           !moved(then.link, now.link);
+}
+
+/// The last iterations; what was not timed in them takes what it took before. Under mutex_.
+bool Learning::snapshot(cost::Trace* trace) {
+    if (!learner_->snapshot(*trace)) return false;
+    if (!times_model_) return true;
+    for (cost::Trace::Op& op : trace->ops)
+        if (op.duration_us < 0)
+            op.duration_us = times_model_->mean_us(op.signature, op.duration_us);
+    return true;
 }
 
 void Learning::make_plan() {
@@ -278,10 +292,10 @@ void Learning::make_plan() {
         std::lock_guard lock(mutex_);
         loop = loop_;
         period = learner_->period(loop);
-        if (period == 0 || !learner_->snapshot(trace)) return;
+        if (period == 0 || !snapshot(&trace)) return;
     }
     cost::Iteration iteration = cost::build_iteration(trace, period);
-    const cost::Machine machine = cost::engine_machine();
+    const cost::Machine machine = plan_machine();
     cost::PlanRequest request;
     request.budget_bytes = plan_budget();
     request.host_limit_bytes = parts_.host_limit_bytes;
@@ -289,11 +303,11 @@ void Learning::make_plan() {
     request.copies_in_advance = false;  // the worker evicts and fetches only
     // Iterations without a plan swap on demand, so the best one by then has to do.
     request.deadline = std::chrono::steady_clock::now() + kMostPlanningTime;
-    const double compute_us = iteration.workload.compute_us();
-    if (as_planned(loop, compute_us, request.budget_bytes)) return;
+    const PlannedFor now{iteration.workload.compute_us(), request.budget_bytes, machine.link};
+    if (as_planned(loop, now)) return;
     auto made = cost::make_plan(iteration.workload, machine, request);
     planned_loop_ = loop;
-    planned_compute_us_ = compute_us;
+    planned_for_ = now;
     planned_budget_bytes_ = request.budget_bytes;
     if (!made) {
         LIBSWAP_LOG(Info, "no plan for the iteration of {} operations: {}; swapping on demand",
@@ -341,16 +355,7 @@ void Learning::stop(bool context_gone) {
     stopping_ = false;
     timing_ = false;
     clock_.stop(context_gone);
-    std::lock_guard lock(timing_mutex_);
-    if (!context_gone) {
-        for (const Timed& timed : timed_) {
-            LIBSWAP_CU_IGNORE(parts_.driver->cuEventDestroy(timed.begin));
-            LIBSWAP_CU_IGNORE(parts_.driver->cuEventDestroy(timed.end));
-        }
-        for (CUevent event : spare_events_) LIBSWAP_CU_IGNORE(parts_.driver->cuEventDestroy(event));
-    }
-    timed_.clear();
-    spare_events_.clear();
+    times_.stop(context_gone);
 }
 
 }  // namespace libswap

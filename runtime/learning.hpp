@@ -4,8 +4,7 @@
 // What a device learns of its program: the iteration, how long its operations take, and the plan
 // made of both on a thread of its own.
 //
-//   operation --> Learner --> a loop is found --> one iteration is timed by events around its
-//   operations
+//   operation --> Learner --> a loop is found --> one iteration is timed (OperationTimes)
 //                                                  --> plan (planning thread) --> PlanExecutor -->
 //                                                  commands
 #pragma once
@@ -16,16 +15,21 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "cost/machine.hpp"
 #include "runtime/block_table.hpp"
+#include "runtime/config.hpp"
 #include "runtime/counters.hpp"
 #include "runtime/event_log.hpp"
 #include "runtime/iteration_clock.hpp"
 #include "runtime/learner.hpp"
+#include "runtime/model_error.hpp"
+#include "runtime/operation_times.hpp"
 #include "runtime/plan_executor.hpp"
 #include "runtime/stream_table.hpp"
 #include "runtime/zero_pages.hpp"
@@ -40,8 +44,11 @@ class Learning {
         StreamTable* streams = nullptr;
         Counters* counters = nullptr;
         EventLog* log = nullptr;
+        int device = 0;
         double max_slowdown = 0;
+        double launch_us = 0;  ///< from one kernel's end to the next one's start, at most
         std::uint64_t host_limit_bytes = 0;
+        CuptiUse cupti = CuptiUse::Auto;
     };
 
     explicit Learning(const Parts& parts);
@@ -57,11 +64,22 @@ class Learning {
     /// It and all before it on its stream are complete. May query events.
     bool is_complete(std::uint64_t serial) noexcept;
 
-    /// Around an operation that is to be timed. begin_timing says whether it is.
-    bool begin_timing(StreamIndex stream, const Step& step);
-    void end_timing(StreamIndex stream, const Step& step);
-    /// Reads events that are done. True while some are outstanding. @thread the worker
+    using Timing = OperationTimes::How;
+    /// Whether begin_timing() has something to do: most operations are timed until an iteration is
+    /// found, a few ever after.
+    bool wants_time(const Step& step) const noexcept {
+        return timing_.load(std::memory_order_relaxed) || step.begins ||
+               step.serial % kTimedEvery == 0;
+    }
+    /// Around an operation. begin_timing says how it is timed, if at all.
+    Timing begin_timing(StreamIndex stream, const Step& step, OperationClass kind);
+    void end_timing(Timing how, StreamIndex stream, const Step& step);
+    /// Reads times that are there. True while some are outstanding. @thread the worker
     bool collect_times();
+    /// Plans anew, as plan_machine is another one now. @thread the worker
+    void plan_again();
+    /// How far the mean of an operation's earlier times is from the next one. @thread any
+    ModelError time_error(OperationClass kind);
 
     /// Times of the last iterations, against what was predicted of them.
     std::vector<IterationTime> last_iterations() { return clock_.last_iterations(); }
@@ -71,17 +89,26 @@ class Learning {
     std::uint32_t plan_run() noexcept { return run_.load(std::memory_order_acquire); }
     /// Memory that a plan may use. @thread the planning thread, the worker
     std::function<std::uint64_t()> plan_budget;
+    /// What it is planned for; likewise.
+    std::function<cost::Machine()> plan_machine = cost::engine_machine;
 
     /// Ends the planning thread. Events are destroyed unless the context is gone.
     void stop(bool context_gone);
 
   private:
     static constexpr std::size_t kIssuedRing = std::size_t{1} << 16;
-    struct Timed {
-        CUevent begin = nullptr;
-        CUevent end = nullptr;
-        std::uint64_t serial = 0;
-        bool ended = false;
+    /// A prime, so that all operations of an iteration have their turn.
+    static constexpr std::uint64_t kTimedEvery = 127;
+
+    void learn_times();
+    void learn_time(const OperationTime& time, std::uint64_t gap_ns);
+    bool waited_for_times();
+    bool snapshot(cost::Trace* trace);
+    /// What a plan was made for.
+    struct PlannedFor {
+        double compute_us = 0;
+        std::uint64_t budget_bytes = 0;
+        cost::LinkModel link;
     };
 
     void plan_main();
@@ -90,7 +117,7 @@ class Learning {
     void time_operations_until(std::uint64_t serial, std::uint64_t plan_from);
     void look_at_iteration(const IterationTime& time);
     bool times_moved(const IterationTime& time);
-    bool as_planned(LoopId loop, double compute_us, std::uint64_t budget_bytes) const;
+    bool as_planned(LoopId loop, const PlannedFor& now) const;
 
     Parts parts_;
     RankedMutex<LockRank::Learner> mutex_;
@@ -106,10 +133,13 @@ class Learning {
     /// serial + 1 that somebody waits for
     ZeroPages<std::atomic<std::uint64_t>> event_wanted_{kIssuedRing};
 
-    // Timing until an iteration is found. Under timing_mutex_.
-    std::mutex timing_mutex_;
-    std::deque<Timed> timed_;
-    std::vector<CUevent> spare_events_;
+    OperationTimes times_;
+    std::vector<OperationTime> new_times_;           ///< of one round; the worker's
+    OperationTime last_time_;                        ///< by CUPTI, by number; the worker's
+    std::uint64_t times_awaited_ns_ = 0;             ///< since then; 0: they are not. The worker's
+    std::unique_ptr<KernelTimesModel> times_model_;  ///< under mutex_; made with the first time
+    ZeroPages<std::atomic<std::uint8_t>> classes_{kIssuedRing};  ///< of timed operations, by serial
+    /// Operations are timed until the iteration is known, and again where it has moved.
     std::atomic<bool> timing_{true};
     std::atomic<std::uint64_t> timing_end_serial_;
     std::atomic<std::uint64_t> plan_from_serial_{0};
@@ -122,7 +152,7 @@ class Learning {
     std::atomic<double> predicted_us_{0};  ///< 0: there is no plan
     std::atomic<std::uint64_t> planned_budget_bytes_{0};
     LoopId planned_loop_ = kNoLoop;  ///< this and the next: the planning thread's
-    double planned_compute_us_ = 0;
+    PlannedFor planned_for_;
     std::uint32_t off_in_a_row_ = 0;        ///< iterations
     std::uint32_t iterations_planned_ = 0;  ///< since the last plan
     std::uint32_t replans_ = 0;             ///< because times had moved

@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <iterator>
+#include <span>
 #include <vector>
 
+#include "runtime/kernel_times.hpp"
 #include "runtime/log.hpp"
 
 namespace libswap {
@@ -86,6 +89,37 @@ void add_iterations(std::string& text, const std::vector<IterationTime>& times) 
     text += "]";
 }
 
+constexpr struct {
+    const char* name;
+    cost::Direction direction;
+} kDirections[] = {{"out", cost::Direction::ToHost}, {"in", cost::Direction::ToDevice}};
+
+std::string error_text(const char* name, const ModelError& error) {
+    return fmt::format("{} {:.1f} % of {}{}", name, error.mean_percent(), error.count(),
+                       error.drifts() ? fmt::format(" (now {:.2f} times)", error.ratio()) : "");
+}
+
+/// How far what was measured is from the models: means of absolute errors.
+void add_models(std::string& text, Device& device) {
+    std::string copies;
+    std::string operations;
+    const auto add = [](std::string& list, const char* name, const ModelError& error) {
+        if (error.count() == 0) return;
+        list += (list.empty() ? "" : ", ") + error_text(name, error);
+    };
+    for (const auto& [name, direction] : kDirections)
+        add(copies, name, device.copy_times().error(direction));
+    for (std::size_t i = 0; i < kOperationClasses.size(); ++i)
+        add(operations, kOperationClasses[i], device.time_error(static_cast<OperationClass>(i)));
+    auto out = std::back_inserter(text);
+    if (!copies.empty())
+        fmt::format_to(out, "libswap:   link ({}) against copies: {}\n", device.machine_source(),
+                       copies);
+    if (!operations.empty())
+        fmt::format_to(out, "libswap:   times of operations, earlier against later ones: {}\n",
+                       operations);
+}
+
 void add_device(std::string& text, Device& device) {
     Counters& c = device.counters();
     auto out = std::back_inserter(text);
@@ -115,6 +149,44 @@ void add_device(std::string& text, Device& device) {
         fmt::format_to(out, "libswap:   {} iterations, the last {:.2f} ms{}\n", c.iterations.load(),
                        static_cast<double>(c.iteration_ns) / 1e6,
                        against_plan(device.last_iterations()));
+    add_models(text, device);
+}
+
+/// One member of a JSON object: {"name": {"count": 3, "mean_percent": 1.5, "ratio": 1.01}, ...}
+template <typename Source>
+void add_errors_json(std::string& text, const char* member, std::span<const char* const> names,
+                     Source source) {
+    auto out = std::back_inserter(text);
+    fmt::format_to(out, ", \"{}\": {{", member);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const ModelError error = source(i);
+        fmt::format_to(out,
+                       "{}\"{}\": {{\"count\": {}, \"mean_percent\": {:.3f}, \"ratio\": {:.4f}, "
+                       "\"drifts\": {}}}",
+                       i == 0 ? "" : ", ", names[i], error.count(), error.mean_percent(),
+                       error.ratio(), error.drifts());
+    }
+    text += "}";
+}
+
+void add_models_json(std::string& text, Device& device) {
+    std::string source = device.machine_source();
+    // A path may hold what JSON strings may not.
+    std::replace_if(
+        source.begin(), source.end(),
+        [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' '; }, '?');
+    fmt::format_to(std::back_inserter(text), ", \"machine\": \"{}\", \"timed_by_cupti\": {}",
+                   source, KernelTimes::instance().answered());
+    constexpr std::array<const char*, 2> kNames = {"out", "in"};
+    add_errors_json(text, "copy_errors", kNames, [&](std::size_t i) {
+        return device.copy_times().error(kDirections[i].direction);
+    });
+    add_errors_json(text, "copy_errors_of_plans", kNames, [&](std::size_t i) {
+        return device.copy_times().error_of_plans(kDirections[i].direction);
+    });
+    add_errors_json(text, "operation_errors", kOperationClasses, [&](std::size_t i) {
+        return device.time_error(static_cast<OperationClass>(i));
+    });
 }
 
 }  // namespace
@@ -147,6 +219,7 @@ std::string summary_json(const SummaryInput& input) {
             fmt::format_to(out, ", \"stays for {}\": {}", kStayReasons[i],
                            device->counters().stay_bytes[i].load());
         add_iterations(text, device->last_iterations());
+        add_models_json(text, *device);
         text += "}";
         first = false;
     }

@@ -37,6 +37,7 @@ Status SwapEngine::open() noexcept {
         close(false);
         return status;
     }
+    parts_.copy_times->open(out_, in_);
     if (Status status = digester_.start(); !status)
         LIBSWAP_LOG(Warning,
                     "no digests ({}): every eviction copies, and nothing is double-checked",
@@ -46,6 +47,7 @@ Status SwapEngine::open() noexcept {
 
 void SwapEngine::close(bool context_gone) noexcept {
     digester_.stop(context_gone);
+    parts_.copy_times->close(context_gone);
     if (!context_gone) {
         for (CUevent event : events_) LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(event));
         for (CUstream stream : {out_, in_, check_out_, check_in_})

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "runtime/block_table.hpp"
+#include "runtime/copy_times.hpp"
 #include "runtime/counters.hpp"
 #include "runtime/digest.hpp"
 #include "runtime/event_log.hpp"
@@ -51,6 +52,7 @@ class SwapEngine {
         Gate* gate = nullptr;
         Counters* counters = nullptr;
         EventLog* log = nullptr;  ///< may be null
+        CopyTimes* copy_times = nullptr;
         bool verify = false;
     };
     /// How a block moves.

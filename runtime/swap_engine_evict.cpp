@@ -91,10 +91,12 @@ Status SwapEngine::submit_copy_out(Job& job) noexcept {
     job.last_stream = out_;
     const bool verify = parts_.verify && digester_.ready();
     if (verify) LIBSWAP_TRY(submit_digest(job, &job.slot, block.device_chunks(), out_));
+    const bool timed = parts_.copy_times->begin(cost::Direction::ToHost);
     for (std::uint32_t i = 0; i < block.run.count; ++i)
         LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemcpyDtoHAsync(
             reinterpret_cast<void*>(block.host[i]->alias), block.device[i]->alias,
             kChunkBytes[block.run.size_class], out_)));
+    if (timed) parts_.copy_times->end(kChunkBytes[block.run.size_class], block.run.count);
     if (verify) LIBSWAP_TRY(submit_digest(job, &job.second_slot, block.host_chunks(), out_));
     return set_event(job, out_);
 }

@@ -101,10 +101,12 @@ Status SwapEngine::submit_copy_in(Job& job) noexcept {
         return set_event(job, in_);
     }
     job.copied = true;
+    const bool timed = parts_.copy_times->begin(cost::Direction::ToDevice);
     for (std::uint32_t i = 0; i < block.run.count; ++i)
         LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemcpyHtoDAsync(
             chunks[i]->alias, reinterpret_cast<const void*>(block.host[i]->alias),
             kChunkBytes[block.run.size_class], in_)));
+    if (timed) parts_.copy_times->end(kChunkBytes[block.run.size_class], block.run.count);
     const bool verify = parts_.verify && digester_.ready();
     if (verify || digest_is_worth_it(block)) {
         // The copy's event comes first, and serves again behind the digest.

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+
+#include "runtime/model_error.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace libswap {
+namespace {
+
+constexpr double kWeight = 1.0 / 16;
+constexpr std::uint32_t kMostWeighed = 16;
+
+bool holds_any(std::string_view name, std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts)
+        if (name.find(part) != std::string_view::npos) return true;
+    return false;
+}
+
+}  // namespace
+
+void ModelError::add(double predicted, double measured) noexcept {
+    if (!(predicted > 0) || !(measured > 0)) return;
+    ++count_;
+    sum_ += std::abs(measured - predicted) / measured;
+    // The first ones count more, so that it starts where they are.
+    const double weight = count_ < 1 / kWeight ? 1.0 / static_cast<double>(count_) : kWeight;
+    ratio_ += weight * (measured / predicted - ratio_);
+}
+
+double ModelError::mean_percent() const noexcept {
+    return count_ == 0 ? 0 : 100 * sum_ / static_cast<double>(count_);
+}
+
+bool ModelError::drifts() const noexcept { return is_enough() && std::abs(ratio_ - 1) > kDrift; }
+
+OperationClass kernel_class(std::string_view name) noexcept {
+    if (holds_any(name, {"conv", "dgrad", "wgrad", "fprop", "Conv"}))
+        return OperationClass::Convolution;
+    if (holds_any(name, {"gemm", "gemv", "cutlass", "xmma", "matmul", "Gemm"}))
+        return OperationClass::Product;
+    return OperationClass::Other;
+}
+
+void KernelTimesModel::add(std::uint64_t signature, OperationClass kind, double us) noexcept {
+    if (!(us > 0)) return;
+    Mean& mean = means_[signature % kMeans];
+    if (mean.signature != signature) mean = {signature, 0, 0};
+    if (mean.count > 0) errors_[static_cast<std::size_t>(kind)].add(mean.us, us);
+    mean.count = std::min(mean.count + 1, kMostWeighed);
+    mean.us += (us - mean.us) / mean.count;
+}
+
+}  // namespace libswap

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// How far models are from what is measured, while a program runs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace libswap {
+
+/// Mean absolute percentage error, and whether what is measured has moved away from the model.
+class ModelError {
+  public:
+    /// Both above zero, else ignored.
+    void add(double predicted, double measured) noexcept;
+
+    std::uint64_t count() const noexcept { return count_; }
+    /// Mean of |measured - predicted| / measured, in percent; 0 of nothing.
+    double mean_percent() const noexcept;
+    /// measured / predicted, recent ones first: a moving mean over about 16.
+    double ratio() const noexcept { return ratio_; }
+    /// There were enough to go by the ratio.
+    bool is_enough() const noexcept { return count_ >= kEnough; }
+    /// The ratio is off by more than kDrift, and there were enough to say so.
+    bool drifts() const noexcept;
+
+    static constexpr double kDrift = 0.15;
+
+  private:
+    static constexpr std::uint64_t kEnough = 16;
+    std::uint64_t count_ = 0;
+    double sum_ = 0;
+    double ratio_ = 1;
+};
+
+/// Operations whose times are off in the same way.
+enum class OperationClass : std::uint8_t { Product, Convolution, Other, Copy, Memset, Graph };
+inline constexpr std::array<const char*, 6> kOperationClasses = {
+    "matrix products", "convolutions", "other kernels", "copies", "memsets", "graphs"};
+
+/// Of a kernel, by its name.
+OperationClass kernel_class(std::string_view name) noexcept;
+
+/// Of a program's operations: the mean of earlier times of a signature, against the next one.
+/// @thread one at a time
+class KernelTimesModel {
+  public:
+    void add(std::uint64_t signature, OperationClass kind, double us) noexcept;
+    /// What operations of the signature took, the last ones more than those long ago. `otherwise`
+    /// where none is known.
+    double mean_us(std::uint64_t signature, double otherwise) const noexcept {
+        const Mean& mean = means_[signature % kMeans];
+        return mean.count > 0 && mean.signature == signature ? mean.us : otherwise;
+    }
+    const ModelError& error(OperationClass kind) const noexcept {
+        return errors_[static_cast<std::size_t>(kind)];
+    }
+
+  private:
+    struct Mean {
+        std::uint64_t signature = 0;
+        double us = 0;
+        std::uint32_t count = 0;
+    };
+    /// By signature's low bits; of two that meet there the later one stays.
+    static constexpr std::size_t kMeans = 4096;
+    std::array<Mean, kMeans> means_{};
+    std::array<ModelError, kOperationClasses.size()> errors_{};
+};
+
+}  // namespace libswap
