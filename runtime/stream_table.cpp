@@ -125,15 +125,16 @@ Use StreamTable::take_place(StreamIndex stream) noexcept {
                      entries_[stream].load()->last.fetch_add(1, std::memory_order_acq_rel) + 1);
 }
 
-CUevent StreamTable::spare_event(Entry& entry) noexcept {
+/// Null where all are out, or the driver makes no more: `made` is its error then.
+CUevent StreamTable::spare_event(Entry& entry, Status* made) noexcept {
     {
         std::lock_guard lock(entry.mutex);
         if (entry.spares) return entry.spare[--entry.spares];
         if (entry.pending == kEventsPerStream) return nullptr;
     }
     CUevent event = nullptr;
-    const Status made = LIBSWAP_CU(driver_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
-    return made ? event : nullptr;
+    *made = LIBSWAP_CU(driver_.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    return *made ? event : nullptr;
 }
 
 Status StreamTable::record(StreamIndex stream) noexcept {
@@ -154,12 +155,16 @@ Status StreamTable::record_on(Entry& entry, CUstream stream) noexcept {
     const std::uint64_t place = entry.last.load(std::memory_order_acquire);
     if (place <= entry.covered.load(std::memory_order_acquire)) return {};
     const ContextScope scope(driver_, entry.context);
-    CUevent event = spare_event(entry);
+    Status made;
+    CUevent event = spare_event(entry, &made);
     if (!event) {
         poll(entry);
-        event = spare_event(entry);
+        event = spare_event(entry, &made);
     }
-    if (!event) return record_newest_again(entry, stream, place);
+    if (!event) {
+        const Status again = record_newest_again(entry, stream, place);
+        return again || made ? again : made;
+    }
     const Status recorded = LIBSWAP_CU(driver_.cuEventRecord(event, stream));
     bool leaked = false;
     {
@@ -181,8 +186,8 @@ Status StreamTable::record_on(Entry& entry, CUstream stream) noexcept {
     return recorded;
 }
 
-/// All events are out. The newest, recorded once more, covers its old place as well, only later: so
-/// however far a program runs ahead, what it did last is covered.
+/// No event is to be had. The newest, recorded once more, covers its old place as well, only later:
+/// so however far a program runs ahead, what it did last is covered.
 Status StreamTable::record_newest_again(Entry& entry, CUstream stream,
                                         std::uint64_t place) noexcept {
     const auto newest = [&entry]() -> Covered& {

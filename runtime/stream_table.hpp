@@ -136,7 +136,7 @@ class StreamTable {
     Status record_on(Entry& entry, CUstream stream) noexcept;
     Status record_newest_again(Entry& entry, CUstream stream, std::uint64_t place) noexcept;
     void poll(Entry& entry) noexcept;
-    CUevent spare_event(Entry& entry) noexcept;
+    CUevent spare_event(Entry& entry, Status* made) noexcept;
     static void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) noexcept;
 
     const Driver& driver_;

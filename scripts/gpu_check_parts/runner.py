@@ -50,7 +50,10 @@ class Runner:
         self.limit = limit
         self.deadline = self.begun + limit
         self.preload = [name for name in os.environ.get("LD_PRELOAD", "").split(":") if name]
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("LIBSWAP_")}
+        # A sanitizer's runtime must be the first library of all.
+        first = os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")
+        self.first = [first] if first else []
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("LIBSWAP_") or v == first}
         libraries = [*machine.library_folders(folder), os.environ.get("LD_LIBRARY_PATH", "")]
         self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, libraries))
 
@@ -61,11 +64,11 @@ class Runner:
         """The finished process, with its output. libswap: settings of it, None: without. Raises StepFailed at the
         limit; whatever the command started is ended then."""
         settings = dict(self.environment, **(environment or {}))
-        preload = list(self.preload)
+        preload = [name for name in self.preload if name not in self.first]
         if libswap is not None:
             preload.insert(0, str(self.build / "libswap.so"))
             settings.update(libswap)
-        settings["LD_PRELOAD"] = ":".join(preload)
+        settings["LD_PRELOAD"] = ":".join(self.first + preload)
         words = [str(word) for word in command]
         limit = min(limit, self.deadline - time.monotonic())
         if limit <= 1:

@@ -18,7 +18,7 @@ BUFFERS, BUFFER_BYTES, ITERATIONS, LAST = 24, 2 << 20, 24, 4
 def run(scratch, settings):
     """(digest, first launches, first pairs, last launches, last pairs) and the device's summary"""
     summary = pathlib.Path(scratch) / "summary.json"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("LIBSWAP_") or key == "LIBSWAP_TEST_PRELOAD_FIRST"}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LIBSWAP_")}
     done = subprocess.run([simgpu, "--build", build, "--memory", "512MiB", "--", program, str(BUFFERS), str(ITERATIONS), str(LAST)],
                           env=environment | settings | {"LIBSWAP_SUMMARY": str(summary)}, capture_output=True, text=True)
     found = re.search(r"digest (\w+) first (\d+) (\d+) last (\d+) (\d+)", done.stdout)
@@ -28,12 +28,14 @@ def run(scratch, settings):
     return found.groups(), device
 
 
+if os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST"):
+    print("the program counts what it takes from the heap, and so does the sanitizer")
+    sys.exit(77)
 problems = []
-preload = " ".join(filter(None, [os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST"), libswap]))
 with tempfile.TemporaryDirectory() as scratch:
     (expected, *_), _ = run(scratch, {})
     for name, settings in {"everything fits": {}, "a plan is followed": {"LIBSWAP_BUDGET": str(BUFFERS * BUFFER_BYTES * 7 // 10)}}.items():
-        (digest, first_launches, first_pairs, launches, pairs), device = run(scratch, {"LD_PRELOAD": preload} | settings)
+        (digest, first_launches, first_pairs, launches, pairs), device = run(scratch, {"LD_PRELOAD": libswap} | settings)
         print(f"{name}: {launches} for launches and {pairs} for pairs in the last {LAST} iterations, {first_launches} and {first_pairs} before; "
               f"{device['iterations']} iterations, {device['plans']} plans, {device['evictions']} evictions")
         if digest != expected:

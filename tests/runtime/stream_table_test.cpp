@@ -87,5 +87,23 @@ TEST_F(StreamTableTest, WorkOfAStreamThatIsGoneIsKnownToBeDoneWithoutAnEventToo)
     EXPECT_TRUE(streams_.known_complete(use));
 }
 
+TEST_F(StreamTableTest, WhereTheDriverMakesNoEventTheErrorIsItsOwn) {
+    const CUstream stream = fake_.make_stream();
+    const StreamIndex index = streams_.find(fake_.context(), stream);
+    fake_.fail("cuEventCreate", 1, CUDA_ERROR_OUT_OF_MEMORY, true);
+    fake_.hold(stream, true);
+    fake_.submit(stream, [] {});
+    (void)streams_.take_place(index);
+    const Status refused = streams_.record(index);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, CUDA_ERROR_OUT_OF_MEMORY);
+    fake_.clear_faults();
+    EXPECT_TRUE(streams_.record(index));
+    fake_.fail("cuEventCreate", 1, CUDA_ERROR_OUT_OF_MEMORY, true);
+    const Use last = streams_.take_place(index);
+    EXPECT_TRUE(streams_.record(index)) << "one that is there serves again";
+    EXPECT_TRUE(streams_.is_covered(last));
+}
+
 }  // namespace
 }  // namespace libswap
