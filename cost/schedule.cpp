@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
+#include <limits>
 #include <queue>
 
 #include "cost/range_max.hpp"
@@ -31,8 +31,12 @@ struct DirtyPart {
     static constexpr OpIndex kNotEarly = UINT32_MAX;
 };
 
-/// Urgent fetches take memory first: those needed within this share of an iteration, then more.
-constexpr std::array<double, 5> kHorizons{0, 0.02, 0.1, 0.4, 1.0};
+/// How far ahead fetches may go, as a share of the iteration, round by round: urgent ones take
+/// memory first. What comes in early also takes the link at times when it had better serve what
+/// goes out, so the furthest horizon is not always the best; it gets two rounds more.
+constexpr std::array<double, 7> kHorizons{0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0};
+constexpr int kSettlingRounds = 2;
+constexpr int kRounds = static_cast<int>(kHorizons.size()) + kSettlingRounds;
 
 class Scheduler : private ReplayDirector {
   public:
@@ -61,15 +65,12 @@ class Scheduler : private ReplayDirector {
         place_evictions();
         make_chunks();
         if (!chunks_.empty()) {
-            // One round more decides the fetches of gaps that the last one left open at its end.
-            const ReplayOptions options{.max_iterations = options_.rounds + 1,
-                                        .min_iterations = options_.rounds + 1,
-                                        .director = this};
+            const ReplayOptions options{
+                .max_iterations = kRounds, .min_iterations = kRounds, .director = this};
             (void)replay(workload_, machine_, options_.budget_bytes, plan_, options);
         }
-        add_copies();
-        add_fetches();
-        return {std::move(plan_), round_end_us_ - round_start_us_};
+        add_issued();
+        return {std::move(plan_), round_end_us_ - last_round_end_us_};
     }
 
   private:
@@ -169,15 +170,15 @@ class Scheduler : private ReplayDirector {
     void before(OpIndex op, const ReplayView& view, std::vector<Action>& actions) override {
         if (op == 0) begin_round();
         position_ = static_cast<std::uint64_t>(round_) * ops_ + op;
-        if (!closing()) {
-            for (const std::uint32_t g : begun_[op]) take_back(g);
+        for (const std::uint32_t g : begun_[op]) {
+            const Gap& gap = table_.gaps[g];
+            const bool over_end = gap.to >= ops_ && gap.from + 1 < ops_;
+            if (!last_round() || !over_end) take_back(g);
         }
         release_departed(view);
         for (const std::uint32_t c : placed_[op]) fetch(c, op, actions);
         for (const std::uint32_t c : needed_[op]) {
-            const Chunk& chunk = chunks_[c];
-            const bool open = !closing() || table_.gaps[chunk.gap].to >= ops_;
-            if (open && chunk.place == table_.gaps[chunk.gap].to) fetch(c, op, actions);
+            if (chunks_[c].place == table_.gaps[chunks_[c].gap].to) fetch(c, op, actions);
         }
         const std::size_t fetches = actions.size();
         copy_in_advance(op, view, actions);
@@ -191,6 +192,9 @@ class Scheduler : private ReplayDirector {
             fetch(c, op, actions);
             backlog_us += transfer_us(actions.back());
         }
+        if (last_round()) {
+            issued_actions_.insert(issued_actions_.end(), actions.begin(), actions.end());
+        }
     }
 
     /// Keeps the link to the host busy with what will leave soonest, up to what is to be early.
@@ -199,7 +203,7 @@ class Scheduler : private ReplayDirector {
         for (std::uint32_t i = first_dirty_[last]; i < first_dirty_[last + 1]; ++i) {
             if (dirty_[i].copied != DirtyPart::kNotEarly) early_ -= dirty_[i].bytes;
         }
-        if (!closing()) take_back_copies(last);
+        take_back_copies(last);
         if (options_.early_bytes.empty() || dirty_.empty() || round_ == 0) return;
         double backlog_us = view.eviction_backlog_us();
         const double wanted_us = std::max(period_us_[op], workload_.op(op).duration_us);
@@ -226,7 +230,6 @@ class Scheduler : private ReplayDirector {
     }
 
     void started(OpIndex op, double now_us, std::uint64_t leaving_bytes) override {
-        if (op == 0) round_start_us_ = now_us;
         round_end_us_ = now_us + workload_.op(op).duration_us;
         const OpIndex last = op == 0 ? ops_ - 1 : op - 1;
         if (started_us_ >= 0) period_us_[last] = now_us - started_us_;
@@ -236,11 +239,13 @@ class Scheduler : private ReplayDirector {
 
     void begin_round() {
         ++round_;
-        horizon_us_ = compute_us_ * kHorizons[std::min<std::size_t>(
-                                        static_cast<std::size_t>(round_), kHorizons.size() - 1)];
+        choose_horizon();
+        last_round_end_us_ = round_end_us_;
         if (round_ == 0) return;
-        for (std::uint32_t c = 0; closing() && c < chunks_.size(); ++c) {
-            if (table_.gaps[chunks_[c].gap].to < ops_) placed_[chunks_[c].place].push_back(c);
+        // What has been fetched before the end of the iteration is so again.
+        for (std::uint32_t c = 0; last_round() && c < chunks_.size(); ++c) {
+            const Gap& gap = table_.gaps[chunks_[c].gap];
+            if (gap.to >= ops_ && chunks_[c].place < ops_) placed_[chunks_[c].place].push_back(c);
         }
         std::vector<std::int64_t> present = issued_.values();
         for (OpIndex k = 0; k < ops_; ++k) present[k] += leaving_[k];
@@ -249,7 +254,19 @@ class Scheduler : private ReplayDirector {
         for (OpIndex k = 0; k < ops_; ++k) use_us_.push_back(use_us_.back() + period_us_[k]);
     }
 
-    bool closing() const { return round_ >= options_.rounds; }
+    /// The last round settles the fetches of what lies idle over the end of the iteration.
+    bool last_round() const { return round_ + 1 == kRounds; }
+
+    /// Each horizon once, then the one whose round was shortest.
+    void choose_horizon() {
+        const auto round = static_cast<std::size_t>(round_);
+        const double took_us = round_end_us_ - last_round_end_us_;
+        if (round > 1 && round <= kHorizons.size() && took_us < best_round_us_) {
+            best_round_us_ = took_us;
+            best_horizon_ = kHorizons[round - 1];
+        }
+        horizon_us_ = compute_us_ * (round < kHorizons.size() ? kHorizons[round] : best_horizon_);
+    }
 
     /// A gap begins again: its fetches go back to their use, to be decided anew.
     void take_back(std::uint32_t g) {
@@ -322,37 +339,16 @@ class Scheduler : private ReplayDirector {
         return kNone;
     }
 
-    void add_copies() {
-        for (const DirtyPart& part : dirty_) {
-            if (part.copied == DirtyPart::kNotEarly) continue;
-            const OpIndex last = part.copied == 0 ? ops_ - 1 : part.copied - 1;
-            plan_.actions.push_back(
-                action(ActionKind::Copy, table_.gaps[part.gap], last, part.bytes));
-        }
-    }
-
-    void add_fetches() {
-        std::vector<std::uint32_t> order(chunks_.size());
-        for (std::uint32_t c = 0; c < order.size(); ++c) order[c] = c;
-        const auto deadline = [&](std::uint32_t c) {
-            return table_.gaps[chunks_[c].gap].to - chunks_[c].place;
-        };
-        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-            const OpIndex pa = chunks_[a].place % ops_;
-            const OpIndex pb = chunks_[b].place % ops_;
-            return pa != pb ? pa < pb : deadline(a) < deadline(b);
-        });
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            const Chunk& chunk = chunks_[order[i]];
-            std::uint64_t bytes = chunk.bytes;
-            // Fusion: parts of one tensor that are fetched in a row are one fetch.
-            for (; i + 1 < order.size() && chunks_[order[i + 1]].gap == chunk.gap &&
-                   chunks_[order[i + 1]].place == chunk.place;
-                 ++i) {
-                bytes += chunks_[order[i + 1]].bytes;
+    /// Fusion: parts of one tensor that are fetched in a row are one fetch.
+    void add_issued() {
+        for (const Action& a : issued_actions_) {
+            Action& before = plan_.actions.back();
+            const bool fetched = a.kind == ActionKind::In && before.kind == ActionKind::In;
+            if (fetched && before.tensor == a.tensor && before.op == a.op) {
+                before.bytes += a.bytes;
+            } else {
+                plan_.actions.push_back(a);
             }
-            plan_.actions.push_back(
-                action(ActionKind::In, table_.gaps[chunk.gap], chunk.place, bytes));
         }
     }
 
@@ -384,11 +380,14 @@ class Scheduler : private ReplayDirector {
     double horizon_us_ = 0;
     double lead_us_ = 0;  ///< the link's queue holds this much beyond the next operation
     double started_us_ = -1;
-    double round_start_us_ = 0;
     double round_end_us_ = 0;
+    double last_round_end_us_ = 0;
+    double best_round_us_ = std::numeric_limits<double>::infinity();
+    double best_horizon_ = 1;
     int round_ = -1;
     std::uint64_t position_ = 0;
-    Plan plan_;
+    Plan plan_;                           ///< its evictions, while the replay runs
+    std::vector<Action> issued_actions_;  ///< fetches and copies of the last round
 };
 
 }  // namespace

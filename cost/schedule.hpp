@@ -17,15 +17,13 @@ struct ScheduleOptions {
     std::uint64_t budget_bytes = 0;
     std::uint64_t chunk_bytes = kWholeTensor;  ///< parts are about this big
     std::uint64_t part_bytes = 1;              ///< and a multiple of this
-    int rounds = 6;                            ///< iterations to build it in, at least 2
     /// Bytes to have copied in advance while each operation runs; empty: none.
     std::span<const std::uint64_t> early_bytes{};
 };
 
 struct Schedule {
     Plan plan;
-    /// The iteration as it was in the last round, from its first operation's start to its last
-    /// one's end: about what a replay of the plan gives, or a little less.
+    /// The iteration as it was in the last round: what a replay of the plan gives, or nearly so.
     double last_round_us = 0;
 };
 
