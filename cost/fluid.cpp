@@ -56,9 +56,12 @@ class Fluid {
         for (std::size_t s = 0; s < slots_; ++s) {
             result.iteration_us += x[s * kSlotColumns + Stall] * unit_us();
             if (!options_.copies_in_advance) continue;
-            const double early = x[s * kSlotColumns + Early] * kGb;
+            double early = 0;  // of its neighbours too: operations do not keep to slots so well
+            for (const std::size_t near : {s + slots_ - 1, s, s + 1}) {
+                early = std::max(early, x[near % slots_ * kSlotColumns + Early] * kGb);
+            }
             result.early.insert(result.early.end(), first_op_[s + 1] - first_op_[s],
-                                static_cast<std::uint64_t>(std::max(0.0, early)));
+                                static_cast<std::uint64_t>(early));
         }
         return result;
     }

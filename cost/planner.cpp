@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "cost/condense.hpp"
 #include "cost/fluid.hpp"
 #include "cost/gaps.hpp"
 #include "cost/schedule.hpp"
@@ -33,11 +34,18 @@ struct Attempt {
     bool apart = false;   ///< as if every use wrote: rounds to whole tensors better
     bool small_parts = false;
     bool strict = false;  ///< as FluidOptions::strict; short iterations always
+    bool whole = false;   ///< the fluid of the whole iteration, also where it repeats itself
 };
 constexpr std::array<Attempt, 3> kAttempts{
     {{.slots = 48, .caution = 1.0},
      {.slots = 32, .caution = 0.75},
      {.slots = 48, .caution = 0.5, .headroom = 0.01, .strict = true}}};
+/// For iterations that repeat themselves.
+constexpr std::array<Attempt, 4> kRepeatingAttempts{
+    {{.slots = 48, .caution = 0.5, .strict = true},
+     {.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true},
+     {.slots = 48, .caution = 1.0, .whole = true},
+     {.slots = 64, .caution = 0.75, .strict = true}}};
 /// While there is effort left.
 constexpr std::array<Attempt, 2> kFurtherAttempts{
     {{.slots = 48, .caution = 0.75, .headroom = 0.02},
@@ -63,6 +71,7 @@ constexpr std::array<Attempt, 16> kMoreAttempts{{
 }};
 constexpr std::size_t kShortIteration = 400;
 constexpr std::size_t kShortOfWholeTensors = 1000;  ///< the engine's: rounding costs more there
+constexpr std::size_t kKeptPeriods = 3;             ///< of an iteration that repeats itself
 constexpr double kAsGood = 1.003;                   // what being sure of a slower link may cost
 constexpr double kClearlySlower = 1.002;
 constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
@@ -79,7 +88,8 @@ class Planner {
                 PlanError{PlanError::Reason::NoOperations, 0, 0, "the workload has no operations"});
         }
         if (auto error = operation_too_big()) return tl::unexpected(std::move(*error));
-        compute_axis();
+        axis_ = axis_of(workload_);
+        if (!is_short()) condensed_ = condense(workload_, kKeptPeriods);
         peak_bytes_ = workload_.peak_bytes();
         if (!try_plans(small_tensor_bytes()) && !try_plans(0)) return tl::unexpected(*error_);
         complete(*best_);
@@ -135,11 +145,12 @@ class Planner {
                                      worst, workload_.name(worst), need, request_.budget_bytes)};
     }
 
-    void compute_axis() {
-        axis_.assign(1, 0.0);
-        for (std::size_t i = 0; i < workload_.op_count(); ++i) {
-            axis_.push_back(axis_.back() + workload_.op(i).duration_us);
+    static std::vector<double> axis_of(const Workload& workload) {
+        std::vector<double> axis(1, 0.0);
+        for (std::size_t i = 0; i < workload.op_count(); ++i) {
+            axis.push_back(axis.back() + workload.op(i).duration_us);
         }
+        return axis;
     }
 
     /// Small tensors cost more latency than they bring room.
@@ -150,10 +161,13 @@ class Planner {
 
     bool try_plans(std::uint64_t min_bytes) {
         const GapTable table = find_gaps(workload_, min_bytes);
+        if (condensed_) condensed_table_ = find_gaps(condensed_->workload, min_bytes);
         chunk_bytes_ = std::max(16 * kMib, peak_bytes_ / 500);
         schedule_.budget_bytes = request_.budget_bytes;
         schedule_.part_bytes = std::max<std::uint64_t>(1, request_.part_bytes);
-        for (const Attempt& attempt : kAttempts) {
+        std::span<const Attempt> attempts = kAttempts;
+        if (condensed_) attempts = kRepeatingAttempts;
+        for (const Attempt& attempt : attempts) {
             if (best_ && !affordable(attempt)) continue;
             if (try_attempt(table, table, attempt)) return true;
         }
@@ -217,11 +231,20 @@ class Planner {
         options.chunk_bytes = chunk_bytes_;
         options.copies_in_advance = request_.copies_in_advance;
         options.strict = attempt.strict || workload_.op_count() <= kShortIteration;
-        FluidResult fluid = solve_fluid(workload_, machine_, as_seen, axis_, options);
+        FluidResult fluid = fluid_of(as_seen, options, attempt.whole);
         if (fluid.away.empty()) return false;
         if (is_short() && best_) try_selection(table, fluid, true);
         if (try_selection(table, fluid, false)) best_fluid_ = std::move(fluid);
         return good_enough();
+    }
+
+    FluidResult fluid_of(const GapTable& as_seen, const FluidOptions& options, bool whole) const {
+        if (!condensed_ || whole) return solve_fluid(workload_, machine_, as_seen, axis_, options);
+        const Workload& small = condensed_->workload;
+        const FluidResult fluid =
+            solve_fluid(small, machine_, condensed_table_, axis_of(small), options);
+        if (fluid.away.empty()) return fluid;
+        return expand(fluid, workload_, *condensed_, as_seen, condensed_table_);
     }
 
     void try_more(const GapTable& table) {
@@ -344,6 +367,8 @@ class Planner {
     double spent_ms_ = 0;
     std::uint64_t headroom_bytes_ = 0;  ///< of the attempt under way
     std::vector<double> axis_;
+    std::optional<Condensed> condensed_;  ///< what the fluid is made for, where it repeats itself
+    GapTable condensed_table_;
     ScheduleOptions schedule_;
     FluidResult best_fluid_;  ///< that the best plan began with
     std::optional<PlanResult> best_;
