@@ -51,7 +51,8 @@ void Device::name_tagged(Operation& op, PageTag tag, std::uint64_t address, std:
                                ? named_part(op, buffer, block, address, word)
                                : BlockSpan{0, buffer.count};
     name_span(op, buffer, span, changes);
-    if (op.by_parts && op.operands_named.size() < Trials::kMaxWatches)
+    if (op.by_parts && op.operands_named.size() < Trials::kMaxWatches && op.function &&
+        op.function->worth_a_look(word))
         op.operands_named.push_back({tag - 1, chunk_at(block, address), word});
     if (edges_.any()) name_table(op, buffer.base, buffer.span_bytes);
 }

@@ -14,8 +14,9 @@
 namespace libswap {
 namespace {
 
-/// The first launches of a function are looked at for what they change.
-constexpr std::uint32_t kLaunchesLookedAt = 64;
+/// Launches of a function that are looked at for what they change. Two looks at an operand are
+/// enough, so most need fewer.
+constexpr std::uint32_t kMostLooks = 128;
 
 }  // namespace
 
@@ -109,8 +110,8 @@ void Device::add_rest(Operation& op) {
 std::uint32_t Device::begin_trial(Operation& op, CUcontext context, CUstream stream) {
     if (!op.by_parts || !op.function || context != home_ || capturing()) return Trials::kNoTicket;
     const bool unknown = op.belief == Belief::Unknown;
-    if (!unknown && op.function->launches.load(std::memory_order_relaxed) >= kLaunchesLookedAt)
-        return Trials::kNoTicket;
+    const bool may_look = op.function->looks.load(std::memory_order_relaxed) < kMostLooks;
+    if (!unknown && !may_look) return Trials::kNoTicket;
     std::array<Watch, Trials::kMaxWatches> watches;
     std::size_t count = 0;
     const std::size_t named = op.brought();
@@ -128,12 +129,15 @@ std::uint32_t Device::begin_trial(Operation& op, CUcontext context, CUstream str
             if (count == watches.size()) return Trials::kNoTicket;
             watches[count++] = {next, 0, Watch::kBeyond};
         }
+    const std::size_t beyond = count;
     for (const auto& operand : op.operands_named) {
-        if (count == watches.size() || !op.function->worth_a_look(operand.word)) continue;
+        if (!may_look || count == watches.size() || !op.function->worth_a_look(operand.word))
+            continue;
         if (!holds(operand.block, 0)) continue;
         watches[count++] = {operand.block, operand.chunk, static_cast<std::uint8_t>(operand.word)};
     }
     if (!unknown && count == 0) return Trials::kNoTicket;
+    if (count != beyond) op.function->looks.fetch_add(1, std::memory_order_relaxed);
     if (op.launch_kind == 0) op.launch_kind = op.signature;
     return trials_.begin(op.launch_kind, unknown, op.function, {watches.data(), count}, stream);
 }

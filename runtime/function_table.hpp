@@ -42,6 +42,7 @@ struct FunctionInfo {
     std::atomic<std::uint64_t> kept_once{0};
     std::atomic<std::uint64_t> kept_twice{0};
     std::atomic<std::uint64_t> changed{0};
+    std::atomic<std::uint32_t> looks{0};  ///< launches that were watched for that
 
     static constexpr std::uint32_t kTrialLaunches = 2;
     static constexpr std::uint32_t kLaunchesCounted = 1024;
