@@ -25,7 +25,7 @@ struct PlanRequest {
     bool whole_tensors = false;
     /// Parts of tensors are multiples of this (the last part excepted). Ignored with whole_tensors.
     std::uint64_t part_bytes = 1;
-    /// May copy to the host what stays on the device for now (libswap's engine does not).
+    /// May copy to the host what stays on the device for now.
     bool copies_in_advance = true;
     /// Tensors smaller than this stay on the device while budget allows.
     std::uint64_t min_tensor_bytes = 0;

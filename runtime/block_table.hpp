@@ -35,8 +35,9 @@ struct alignas(64) Block {
     ResidencyCell cell;
     /// The last use per stream, at most kUsesPerBlock streams; more set `many_streams`.
     std::array<std::atomic<std::uint64_t>, kUsesPerBlock> uses{};
-    /// Resident already, and its content still on its way: whoever uses it waits for this event on
-    /// the device (rule 10). The event stays what it is while the block is pinned.
+    /// Resident already, and its content still on its way, or being copied in advance: whoever uses
+    /// it waits for this event on the device (rule 10). The event stays what it is while the block
+    /// is pinned.
     std::atomic<CUevent> arriving{nullptr};
     std::atomic<std::uint64_t> last_touch{0};  ///< number of the last operation that named it
     std::atomic<std::uint32_t> wanted{0};      ///< operations that wait for it: no victim

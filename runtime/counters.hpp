@@ -41,11 +41,12 @@ struct Counters {
     Count evictions{0};
     Count fetches{0};
     Count cancels{0};
-    Count hand_overs{0};  ///< blocks that came into memory which another was still copied from
-    Count restored{0};    ///< remaps that failed and were undone
-    Count guards{0};      ///< evictions checked by a second digest
-    Count guard_hits{0};  ///< that found a write nobody had announced
-    Count verified{0};    ///< digests compared by LIBSWAP_VERIFY
+    Count hand_overs{0};    ///< blocks that came into memory which another was still copied from
+    Count copies_ahead{0};  ///< blocks copied to the host in advance
+    Count restored{0};      ///< remaps that failed and were undone
+    Count guards{0};        ///< evictions checked by a second digest
+    Count guard_hits{0};    ///< that found a write nobody had announced
+    Count verified{0};      ///< digests compared by LIBSWAP_VERIFY
 
     Count launches{0};
     Count copies{0};

@@ -104,7 +104,7 @@ std::unique_ptr<Device> Device::open(const Driver& driver, const Config& config,
                     shape.budget, ordinal);
     if (config.mode == Mode::Observe) shape.budget = total_bytes;
     shape.budget = shape.budget / kPageBytes * kPageBytes;
-    if (host_limit->total_bytes() <= 2 * kChunkBytes[largest_class(shape.budget)])
+    if (host_limit->total_bytes() <= 2 * largest_run(shape.budget).bytes())
         LIBSWAP_LOG(Warning,
                     "host memory for device {} is limited to {} MiB (LIBSWAP_HOST_LIMIT): too "
                     "little to swap anything",
@@ -136,7 +136,7 @@ Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevi
       home_(home),
       budget_bytes_(shape.budget),
       host_limit_(*shape.host_limit),
-      largest_class_(largest_class(shape.budget)),
+      largest_block_(largest_run(shape.budget)),
       machine_(device_machine(driver, ordinal)),
       copy_times_(driver, machine_.machine.link),
       link_drift_(machine_.machine.link),
@@ -160,6 +160,8 @@ Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevi
     parts.cupti = config.cupti;
     parts.max_slowdown = config.max_slowdown;
     parts.launch_us = machine_.machine.ceilings.launch_us;
+    parts.block_bytes = largest_block_.bytes();
+    parts.plan_file = config.plan_file;
     parts.host_limit_bytes = shape.host_limit->total_bytes();
     learning_ = std::make_unique<Learning>(parts);
     learning_->plan_budget = [this] { return plan_budget(); };

@@ -350,7 +350,7 @@ class Device {
     const std::uint64_t budget_bytes_;
     std::atomic<std::uint64_t> exceeded_bytes_{0};  ///< taken beyond the budget, see exceed_budget
     HostLimit& host_limit_;
-    const ChunkClass largest_class_;
+    const ChunkRun largest_block_;
     const DeviceMachine machine_;
     CopyTimes copy_times_;
     LinkDrift link_drift_;

@@ -110,7 +110,7 @@ bool Device::wait_for_memory(ChunkClass size_class, std::span<Chunk*> out, bool 
 CUresult Device::alloc_buffer(CUdeviceptr* ptr, const Birth& birth) {
     const std::uint64_t span = span_of(birth.bytes);
     // Two of the largest blocks' worth of host memory stays free, or nothing could change places.
-    const std::uint64_t slack = std::min(2 * kChunkBytes[largest_class_], host_limit_bytes());
+    const std::uint64_t slack = std::min(2 * largest_block_.bytes(), host_limit_bytes());
     const std::uint64_t host = host_room();
     const std::uint64_t capacity = budget_bytes_ + (host > slack ? host - slack : 0);
     const std::uint64_t used = taken_bytes();
@@ -131,7 +131,7 @@ Result<Buffer*> Device::new_buffer(std::uint64_t bytes) {
     const std::uint64_t span = span_of(bytes);
     const std::uint64_t range = range_of_buffer(bytes);
     std::vector<ChunkRun> runs;
-    split_into_runs(bytes, largest_class_, largest_block_bytes(budget_bytes_), &runs);
+    split_into_runs(bytes, largest_block_, &runs);
     const auto base = space_.take(range);
     if (!base) return tl::unexpected(base.error());
     Buffer* buffer = blocks_.add(*base, bytes, runs);

@@ -86,7 +86,7 @@ bool Device::give_room(std::uint64_t bytes) {
             break;
         const std::uint32_t seen = worker_->progress();
         const std::uint64_t missing =
-            std::min(device_pool_.existing_bytes() - goal, kChunkBytes.back());
+            std::min(device_pool_.existing_bytes() - goal, largest_block_.bytes());
         worker_->want_memory(ticket, 0, static_cast<std::uint32_t>(missing / kChunkBytes[0]));
         worker_->wait_progress(seen, 10'000);
     }

@@ -4,6 +4,7 @@
 #include "runtime/handle_pool.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "runtime/log.hpp"
 
@@ -11,32 +12,36 @@ namespace libswap {
 namespace {
 
 constexpr std::uint64_t kAliasStepBytes = std::uint64_t{16} << 30;
-constexpr std::uint32_t kMaxBatch = 32;
+constexpr std::uint32_t kMaxBatch = kGroupChunks;
+constexpr std::uint64_t kLargestBlockBytes = std::uint64_t{64} << 20;
 
 }  // namespace
 
 ChunkClass largest_class(std::uint64_t budget_bytes) noexcept {
     ChunkClass best = 0;
     for (ChunkClass i = 1; i < kChunkBytes.size(); ++i)
-        if (kChunkBytes[i] <= budget_bytes / 64) best = i;
+        if (kChunkBytes[i] <= budget_bytes / 1024) best = i;
     return best;
 }
 
-std::uint64_t largest_block_bytes(std::uint64_t budget_bytes) noexcept {
-    return std::min(budget_bytes / 15, kChunkBytes.back());
+ChunkRun largest_run(std::uint64_t budget_bytes) noexcept {
+    const ChunkClass size_class = largest_class(budget_bytes);
+    const std::uint64_t bytes = std::min(budget_bytes / 15, kLargestBlockBytes);
+    const std::uint64_t count =
+        std::clamp<std::uint64_t>(bytes / kChunkBytes[size_class], 1, kMaxChunksPerBlock);
+    return {size_class, static_cast<std::uint32_t>(count)};
 }
 
-void split_into_runs(std::uint64_t bytes, ChunkClass largest, std::uint64_t block_bytes,
-                     std::vector<ChunkRun>* runs) {
+void split_into_runs(std::uint64_t bytes, ChunkRun largest, std::vector<ChunkRun>* runs) {
     runs->clear();
     std::uint64_t pages = (bytes + kChunkBytes[0] - 1) / kChunkBytes[0];
-    for (int i = largest; i >= 0; --i) {
+    for (int i = largest.size_class; i >= 0; --i) {
         const std::uint64_t chunk_pages = kChunkBytes[i] / kChunkBytes[0];
         const auto size_class = static_cast<ChunkClass>(i);
         std::uint64_t count = pages / chunk_pages;
         pages -= count * chunk_pages;
         const std::uint64_t most =
-            std::clamp<std::uint64_t>(block_bytes / kChunkBytes[i], 1, kMaxChunksPerBlock);
+            std::clamp<std::uint64_t>(largest.bytes() / kChunkBytes[i], 1, kMaxChunksPerBlock);
         for (std::uint64_t blocks = (count + most - 1) / most; blocks != 0; --blocks) {
             const std::uint64_t run = (count + blocks - 1) / blocks;
             runs->push_back({size_class, static_cast<std::uint32_t>(run)});
@@ -58,24 +63,13 @@ HandlePool::~HandlePool() {
 
 bool HandlePool::take(ChunkClass size_class, std::span<Chunk*> out) noexcept {
     std::lock_guard lock(mutex_);
-    if (free_count_[size_class] < out.size()) return false;
-    for (Chunk*& chunk : out) {
-        chunk = free_[size_class];
-        free_[size_class] = chunk->next_free;
-        chunk->next_free = nullptr;
-    }
-    free_count_[size_class] -= static_cast<std::uint32_t>(out.size());
-    return true;
+    return groups_.take(size_class, out);
 }
 
 void HandlePool::give_back(std::span<Chunk* const> chunks) noexcept {
     std::lock_guard lock(mutex_);
-    for (Chunk* chunk : chunks) {
-        if (!chunk) continue;
-        chunk->next_free = free_[chunk->size_class];
-        free_[chunk->size_class] = chunk;
-        ++free_count_[chunk->size_class];
-    }
+    for (Chunk* chunk : chunks)
+        if (chunk) groups_.give_back(chunk);
 }
 
 bool HandlePool::take_or_grow(ChunkClass size_class, std::span<Chunk*> out) noexcept {
@@ -100,11 +94,17 @@ bool HandlePool::reserve_growth(ChunkClass size_class) noexcept {
                 existing_bytes_ += kChunkBytes[size_class];
                 return true;
             }
-            victim = pop_other_class(size_class);
+            victim = take_other_class(size_class);
         }
         if (!victim) return false;
         release(victim);
     }
+}
+
+std::uint32_t HandlePool::reserve_growth(ChunkClass size_class, std::uint32_t count) noexcept {
+    std::uint32_t reserved = 0;
+    while (reserved < count && reserve_growth(size_class)) ++reserved;
+    return reserved;
 }
 
 void HandlePool::cancel_growth(ChunkClass size_class) noexcept {
@@ -113,17 +113,10 @@ void HandlePool::cancel_growth(ChunkClass size_class) noexcept {
     existing_bytes_ -= kChunkBytes[size_class];
 }
 
-Chunk* HandlePool::pop_other_class(ChunkClass keep) noexcept {
+/// Under the lock.
+Chunk* HandlePool::take_other_class(ChunkClass keep) noexcept {
     // Pinned memory is cut from larger pieces and cannot be given back in parts.
-    if (settings_.kind == Kind::Pinned) return nullptr;
-    for (ChunkClass i = 0; i < kChunkBytes.size(); ++i) {
-        if (i == keep || !free_[i]) continue;
-        Chunk* chunk = free_[i];
-        free_[i] = chunk->next_free;
-        --free_count_[i];
-        return chunk;
-    }
-    return nullptr;
+    return settings_.kind == Kind::Pinned ? nullptr : groups_.take_other_class(keep);
 }
 
 Result<std::uint32_t> HandlePool::grow(ChunkClass size_class, std::uint32_t count) noexcept {
@@ -132,58 +125,70 @@ Result<std::uint32_t> HandlePool::grow(ChunkClass size_class, std::uint32_t coun
                                           : grow_mapped(size_class, count);
 }
 
+/// Side by side if that can be had, else as many as are.
+Result<ChunkPlaces> HandlePool::claim_places(ChunkClass size_class, std::uint32_t count) noexcept {
+    {
+        std::lock_guard lock(mutex_);
+        if (const ChunkPlaces places = groups_.claim(size_class, count, false); places.count)
+            return places;
+    }
+    const auto base = aliases_.take(kChunkBytes[size_class] * kGroupChunks);
+    std::lock_guard lock(mutex_);
+    if (base) return groups_.add_group(size_class, *base, kGroupChunks, count, nullptr);
+    const ChunkPlaces places = groups_.claim(size_class, count, true);
+    if (places.count == 0) return tl::unexpected(base.error());
+    return places;
+}
+
 Result<std::uint32_t> HandlePool::grow_mapped(ChunkClass size_class, std::uint32_t count) noexcept {
     const std::uint64_t bytes = kChunkBytes[size_class];
-    std::uint32_t reserved = 0;
-    while (reserved < count && reserve_growth(size_class)) ++reserved;
+    const std::uint32_t reserved = reserve_growth(size_class, count);
     if (reserved == 0) return fail(CUDA_ERROR_OUT_OF_MEMORY, "limit of a pool");
-    const auto aliases = aliases_.take(bytes * reserved);
-    std::array<Chunk, kMaxBatch> made{};
+    std::array<CUmemGenericAllocationHandle, kMaxBatch> handles{};
     std::uint32_t created = 0;
+    ChunkPlaces places;
     Status status;
-    if (aliases) {
-        while (created < reserved) {
-            made[created].size_class = size_class;
-            status = create(&made[created], *aliases + bytes * created);
-            if (!status) break;
+    if (const Result<ChunkPlaces> claimed = claim_places(size_class, reserved); claimed) {
+        places = *claimed;
+        while (created < places.count && (status = create(places, created, &handles[created])))
             ++created;
-        }
-        if (created) {
-            if (Status granted = grant(*aliases, bytes * created); !granted) {
+        if (created != 0) {
+            if (Status granted = grant(places.alias(), bytes * created); !granted) {
                 for (std::uint32_t i = 0; i < created; ++i) {
-                    LIBSWAP_CU_IGNORE(driver_.cuMemUnmap(made[i].alias, bytes));
-                    LIBSWAP_CU_IGNORE(driver_.cuMemRelease(made[i].handle));
+                    LIBSWAP_CU_IGNORE(driver_.cuMemUnmap(places.alias() + i * bytes, bytes));
+                    LIBSWAP_CU_IGNORE(driver_.cuMemRelease(handles[i]));
                 }
                 status = granted;
                 created = 0;
             }
         }
-        if (created < reserved)
-            aliases_.give_back(*aliases + bytes * created, bytes * (reserved - created));
     } else {
-        status = tl::unexpected<Error>(aliases.error());
+        status = tl::unexpected<Error>(claimed.error());
     }
     for (std::uint32_t i = created; i < reserved; ++i) cancel_growth(size_class);
-    for (std::uint32_t i = 0; i < created; ++i) add(&made[i]);
-    refused_.store(created < reserved);
+    {
+        std::lock_guard lock(mutex_);
+        for (std::uint32_t i = 0; i < created; ++i) groups_.add(places, i, handles[i]);
+        for (std::uint32_t i = created; i < places.count; ++i) groups_.cancel(places, i);
+    }
+    refused_.store(!status);
     if (created == 0) return tl::unexpected<Error>(status.error());
     return created;
 }
 
-Status HandlePool::create(Chunk* chunk, CUdeviceptr alias) noexcept {
+Status HandlePool::create(const ChunkPlaces& places, std::uint32_t index,
+                          CUmemGenericAllocationHandle* handle) noexcept {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     const bool on_host = settings_.kind == Kind::Host;
     prop.location.type = on_host ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = on_host ? settings_.numa_node : settings_.device;
-    const std::uint64_t bytes = kChunkBytes[chunk->size_class];
-    LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemCreate(&chunk->handle, bytes, &prop, 0)));
-    if (Status mapped = LIBSWAP_CU(driver_.cuMemMap(alias, bytes, 0, chunk->handle, 0)); !mapped) {
-        LIBSWAP_CU_IGNORE(driver_.cuMemRelease(chunk->handle));
-        return mapped;
-    }
-    chunk->alias = alias;
-    return {};
+    const std::uint64_t bytes = places.bytes();
+    const CUdeviceptr alias = places.alias() + index * bytes;
+    LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemCreate(handle, bytes, &prop, 0)));
+    Status mapped = LIBSWAP_CU(driver_.cuMemMap(alias, bytes, 0, *handle, 0));
+    if (!mapped) LIBSWAP_CU_IGNORE(driver_.cuMemRelease(*handle));
+    return mapped;
 }
 
 Status HandlePool::grant(CUdeviceptr base, std::uint64_t bytes) noexcept {
@@ -200,76 +205,40 @@ Status HandlePool::grant(CUdeviceptr base, std::uint64_t bytes) noexcept {
 
 Result<std::uint32_t> HandlePool::grow_pinned(ChunkClass size_class, std::uint32_t count) noexcept {
     const std::uint64_t bytes = kChunkBytes[size_class];
-    std::uint32_t reserved = 0;
-    while (reserved < count && reserve_growth(size_class)) ++reserved;
+    const std::uint32_t reserved = reserve_growth(size_class, count);
     if (reserved == 0) return fail(CUDA_ERROR_OUT_OF_MEMORY, "limit of a pool");
     void* memory = nullptr;
     CUcontext context = nullptr;
     LIBSWAP_CU_IGNORE(driver_.cuCtxGetCurrent(&context));
     const Status status = LIBSWAP_CU(driver_.cuMemHostAlloc(
         &memory, bytes * reserved, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
-    for (std::uint32_t i = 0; i < reserved; ++i) {
-        if (!status) {
-            cancel_growth(size_class);
-            continue;
-        }
-        Chunk chunk;
-        chunk.size_class = size_class;
-        chunk.context = context;
-        chunk.alias = reinterpret_cast<CUdeviceptr>(memory) + bytes * i;
-        add(&chunk);
+    if (!status) {
+        for (std::uint32_t i = 0; i < reserved; ++i) cancel_growth(size_class);
+        return tl::unexpected<Error>(status.error());
     }
-    if (!status) return tl::unexpected<Error>(status.error());
-    return reserved;
-}
-
-void HandlePool::add(Chunk* made) noexcept {
     std::lock_guard lock(mutex_);
-    Chunk* entry = nullptr;
-    if (!unused_entries_.empty()) {
-        entry = unused_entries_.back();
-        unused_entries_.pop_back();
-    } else {
-        entry = &chunks_.emplace_back();
-    }
-    *entry = *made;
-    entry->next_free = free_[entry->size_class];
-    free_[entry->size_class] = entry;
-    ++free_count_[entry->size_class];
+    const ChunkPlaces places = groups_.add_group(size_class, reinterpret_cast<CUdeviceptr>(memory),
+                                                 reserved, reserved, context);
+    for (std::uint32_t i = 0; i < reserved; ++i) groups_.add(places, i, 0);
+    return reserved;
 }
 
 void HandlePool::release(Chunk* chunk) noexcept {
     const std::uint64_t bytes = kChunkBytes[chunk->size_class];
     LIBSWAP_CU_IGNORE(driver_.cuMemUnmap(chunk->alias, bytes));
     LIBSWAP_CU_IGNORE(driver_.cuMemRelease(chunk->handle));
-    aliases_.give_back(chunk->alias, bytes);
-    std::lock_guard lock(mutex_);
-    note_gone(chunk);
-}
-
-/// Under the lock.
-void HandlePool::note_gone(Chunk* chunk) noexcept {
-    const std::uint64_t bytes = kChunkBytes[chunk->size_class];
     if (settings_.shared) settings_.shared->give_back(bytes);
+    std::lock_guard lock(mutex_);
+    groups_.remove(chunk);
     existing_bytes_ -= bytes;
-    chunk->handle = 0;
-    unused_entries_.push_back(chunk);
 }
 
 void HandlePool::forget_context(CUcontext context) noexcept {
     if (settings_.kind != Kind::Pinned) return;
     std::lock_guard lock(mutex_);
-    for (ChunkClass i = 0; i < free_.size(); ++i)
-        for (Chunk** link = &free_[i]; *link;) {
-            Chunk* const chunk = *link;
-            if (chunk->context != context) {
-                link = &chunk->next_free;
-                continue;
-            }
-            *link = chunk->next_free;
-            --free_count_[i];
-            note_gone(chunk);
-        }
+    const std::uint64_t forgotten = groups_.forget_context(context);
+    if (settings_.shared) settings_.shared->give_back(forgotten);
+    existing_bytes_ -= forgotten;
 }
 
 std::uint64_t HandlePool::trim(std::uint64_t bytes) noexcept {
@@ -279,7 +248,7 @@ std::uint64_t HandlePool::trim(std::uint64_t bytes) noexcept {
         {
             std::lock_guard lock(mutex_);
             if (existing_bytes_ <= bytes) return released;
-            victim = pop_other_class(static_cast<ChunkClass>(kChunkBytes.size()));
+            victim = take_other_class(static_cast<ChunkClass>(kChunkBytes.size()));
         }
         if (!victim) return released;
         released += kChunkBytes[victim->size_class];
@@ -292,13 +261,14 @@ void HandlePool::set_limit(std::uint64_t bytes) noexcept { limit_bytes_.store(by
 std::uint64_t HandlePool::free_bytes() noexcept {
     std::lock_guard lock(mutex_);
     std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < free_count_.size(); ++i) bytes += free_count_[i] * kChunkBytes[i];
+    for (ChunkClass i = 0; i < kChunkBytes.size(); ++i)
+        bytes += groups_.free_count(i) * kChunkBytes[i];
     return bytes;
 }
 
 std::uint32_t HandlePool::free_count(ChunkClass size_class) noexcept {
     std::lock_guard lock(mutex_);
-    return free_count_[size_class];
+    return groups_.free_count(size_class);
 }
 
 std::uint64_t HandlePool::available_bytes() noexcept {
@@ -311,18 +281,9 @@ std::uint64_t HandlePool::available_bytes() noexcept {
 }
 
 bool HandlePool::is_valid() noexcept {
+    std::uint64_t bytes = free_bytes();
     std::lock_guard lock(mutex_);
-    std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < free_.size(); ++i) {
-        std::uint32_t count = 0;
-        for (const Chunk* chunk = free_[i]; chunk; chunk = chunk->next_free) {
-            if (chunk->size_class != i || chunk->alias == 0) return false;
-            ++count;
-        }
-        if (count != free_count_[i]) return false;
-        bytes += count * kChunkBytes[i];
-    }
-    return bytes <= existing_bytes_;
+    return groups_.is_valid() && bytes <= existing_bytes_;
 }
 
 }  // namespace libswap

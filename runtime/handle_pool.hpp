@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// Physical memory, in chunks of three sizes. Each chunk has a permanent mapping of our own, its
+// Physical memory, in chunks of two sizes. Each chunk has a permanent mapping of our own, its
 // alias, through which our copies and digests go. Chunks are created in batches off the hot path
 // and reused; the pool's limit counts all that exist, in use or not.
 
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <vector>
 
 #include "runtime/address_space.hpp"
+#include "runtime/chunk_groups.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/host_limit.hpp"
 #include "runtime/ranked_mutex.hpp"
 
 namespace libswap {
-
-inline constexpr std::array<std::uint64_t, 3> kChunkBytes{
-    std::uint64_t{2} << 20, std::uint64_t{16} << 20, std::uint64_t{64} << 20};
-using ChunkClass = std::uint8_t;
 
 /// A run of equal chunks.
 struct ChunkRun {
@@ -31,31 +28,24 @@ struct ChunkRun {
     std::uint64_t bytes() const noexcept { return kChunkBytes[size_class] * count; }
 };
 
-/// The largest class whose chunks are at most a 64th of the budget.
+/// The largest class whose chunks are at most a 1024th of the budget. Memory of one class serves no
+/// other: a chunk has to be made anew, which takes longer than a copy of it. So there is one class
+/// where there are few chunks anyway, and else what is cut off in the other one is little: with
+/// chunks of 64 MiB too, four of the ten handed workloads had 7 to 20 % of their memory in the
+/// wrong class at some time.
 ChunkClass largest_class(std::uint64_t budget_bytes) noexcept;
 
-/// Most bytes of a block: a tenth of the budget, and not beyond 64 MiB. A remap call costs about
-/// the same for one small chunk as for several, so blocks are larger than chunks; much larger ones
+/// The largest block for a budget: a 15th of it, and not beyond 64 MiB. A remap costs about the
+/// same for a small range as for a larger one, so blocks are larger than chunks; much larger ones
 /// would leave the planner too little to choose from.
-std::uint64_t largest_block_bytes(std::uint64_t budget_bytes) noexcept;
+ChunkRun largest_run(std::uint64_t budget_bytes) noexcept;
 
-/// Cuts a buffer into runs, one per block: chunks of the largest class, as many to a run as
-/// `block_bytes` allows and as even as they come, then one run per smaller class. Rounds up to the
-/// smallest chunk only.
-void split_into_runs(std::uint64_t bytes, ChunkClass largest, std::uint64_t block_bytes,
-                     std::vector<ChunkRun>* runs);
+/// Cuts a buffer into runs, one per block: chunks of the largest class, at most `largest` and as
+/// even as they come, then one run of the smaller class. Rounds up to the smallest chunk only.
+void split_into_runs(std::uint64_t bytes, ChunkRun largest, std::vector<ChunkRun>* runs);
 
 /// Chunks of a block, at most.
-inline constexpr std::size_t kMaxChunksPerBlock = 8;
-
-/// One chunk of physical memory. Belongs to its pool; whoever took it may use it alone.
-struct Chunk {
-    CUmemGenericAllocationHandle handle = 0;
-    CUdeviceptr alias = 0;
-    ChunkClass size_class = 0;
-    CUcontext context = nullptr;  ///< of pinned memory: it goes with it
-    Chunk* next_free = nullptr;
-};
+inline constexpr std::size_t kMaxChunksPerBlock = kGroupChunks;
 
 /// @thread any
 class HandlePool {
@@ -112,12 +102,13 @@ class HandlePool {
   private:
     bool reserve_growth(ChunkClass size_class) noexcept;
     void cancel_growth(ChunkClass size_class) noexcept;
-    Status create(Chunk* chunk, CUdeviceptr alias) noexcept;
+    std::uint32_t reserve_growth(ChunkClass size_class, std::uint32_t count) noexcept;
+    Result<ChunkPlaces> claim_places(ChunkClass size_class, std::uint32_t count) noexcept;
+    Status create(const ChunkPlaces& places, std::uint32_t index,
+                  CUmemGenericAllocationHandle* handle) noexcept;
     Status grant(CUdeviceptr base, std::uint64_t bytes) noexcept;
-    void add(Chunk* chunk) noexcept;
-    Chunk* pop_other_class(ChunkClass keep) noexcept;
+    Chunk* take_other_class(ChunkClass keep) noexcept;
     void release(Chunk* chunk) noexcept;
-    void note_gone(Chunk* chunk) noexcept;
     Result<std::uint32_t> grow_mapped(ChunkClass size_class, std::uint32_t count) noexcept;
     Result<std::uint32_t> grow_pinned(ChunkClass size_class, std::uint32_t count) noexcept;
 
@@ -128,10 +119,7 @@ class HandlePool {
     AddressSpace aliases_;
 
     RankedMutex<LockRank::HandlePool> mutex_;
-    std::deque<Chunk> chunks_;  ///< stable addresses; entries are reused
-    std::vector<Chunk*> unused_entries_;
-    std::array<Chunk*, kChunkBytes.size()> free_{};
-    std::array<std::uint32_t, kChunkBytes.size()> free_count_{};
+    ChunkGroups groups_;
     std::atomic<std::uint64_t> existing_bytes_{0};  ///< changed under the lock
 };
 

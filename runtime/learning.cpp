@@ -15,6 +15,7 @@
 #include "runtime/clock.hpp"
 #include "runtime/context_scope.hpp"
 #include "runtime/log.hpp"
+#include "runtime/plan_dump.hpp"
 
 namespace libswap {
 namespace {
@@ -25,6 +26,9 @@ constexpr std::uint64_t kTimedAtMost = std::uint64_t{1} << 16;
 /// Shorter loops of operations are no iteration worth a plan.
 constexpr std::size_t kShortestIteration = 8;
 constexpr std::chrono::seconds kMostPlanningTime{3};
+/// Of smaller blocks a copy takes no longer than the worker's calls for it: train_cnn at 40 %, with
+/// blocks of 2 MiB, took 24.0 instead of 23.3 ms.
+constexpr std::uint64_t kLeastBlockCopiedAhead = std::uint64_t{16} << 20;
 /// What a plan was made for has moved when it is off by more than this.
 constexpr double kBudgetMoved = 0.03;
 constexpr double kIterationMoved = 0.1;
@@ -300,7 +304,7 @@ void Learning::make_plan() {
     request.budget_bytes = plan_budget();
     request.host_limit_bytes = parts_.host_limit_bytes;
     request.whole_tensors = true;
-    request.copies_in_advance = false;  // the worker evicts and fetches only
+    request.copies_in_advance = parts_.block_bytes >= kLeastBlockCopiedAhead;
     // Iterations without a plan swap on demand, so the best one by then has to do.
     request.deadline = std::chrono::steady_clock::now() + kMostPlanningTime;
     const PlannedFor now{iteration.workload.compute_us(), request.budget_bytes, machine.link};
@@ -332,6 +336,9 @@ void Learning::make_plan() {
     if (parts_.log)
         parts_.log->plan(loop, static_cast<std::uint64_t>(made->predicted.iteration_us),
                          static_cast<std::uint64_t>(made->compute_us), made->plan.actions.size());
+    if (!parts_.plan_file.empty())
+        write_plan_dump(parts_.plan_file,
+                        plan_dump(iteration.workload, machine, request.budget_bytes, *made));
     parts_.counters->plan_predicted_us = static_cast<std::uint64_t>(made->predicted.iteration_us);
     Counters::add(parts_.counters->plans);
     if (made->plan.actions.empty()) return;

@@ -38,6 +38,7 @@ constexpr Row kRows[] = {
     {"fetches", &Counters::fetches},
     {"cancels", &Counters::cancels},
     {"hand_overs", &Counters::hand_overs},
+    {"copies_ahead", &Counters::copies_ahead},
     {"restored", &Counters::restored},
     {"guards", &Counters::guards},
     {"guard_hits", &Counters::guard_hits},

@@ -123,9 +123,12 @@ Status SwapEngine::submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk*
     job.last_stream = stream;
     const std::uint64_t bytes = kChunkBytes[chunks[0]->size_class];
     const std::uint64_t low = parts_.space->low();
-    for (std::size_t i = 0; i < chunks.size(); ++i)
-        LIBSWAP_TRY(digester_.add(*slot, chunks[i]->alias, bytes, i * bytes / 8, low,
-                                  parts_.space->high() - low, i + 1 == chunks.size(), stream));
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; i < chunks.size(); i += count) {
+        count = neighbours(chunks, i);
+        LIBSWAP_TRY(digester_.add(*slot, chunks[i]->alias, count * bytes, i * bytes / 8, low,
+                                  parts_.space->high() - low, i + count == chunks.size(), stream));
+    }
     return {};
 }
 
@@ -204,7 +207,10 @@ SwapEngine::Next SwapEngine::advance(Job& job) noexcept {
             return after_guard(job);
         case Stage::FetchCopy:
             return remap_in(job);
+        case Stage::AheadDigest:
+            return begin_ahead_copy(job);
         case Stage::FetchArrive:
+        case Stage::AheadCopy:
             return arrived(job);
         default:
             return Next::Done;

@@ -8,6 +8,7 @@
 //   Host
 //                              '-- same as at the last fetch: no copy ----^
 //   fetch   users' events -> copy in -> [digest] -> swap the mapping -> Resident
+//   ahead   digest, copy out -> Resident all the time
 //
 // Hand-over (rules 9 and 10), for explained blocks: a fetch may be mapped as soon as its copy is
 // submitted, and may take the memory of an eviction whose copy out is under way.
@@ -83,6 +84,17 @@ class SwapEngine {
     /// Begins to bring a block. Takes its memory first.
     Start fetch(Block& block, Way way, std::uint64_t after_serial) noexcept;
 
+    /// Copies a resident block to the host in advance, once all that uses it has completed. Failed
+    /// also where there is nothing to copy.
+    Start copy_ahead(Block& block, std::uint64_t after_serial) noexcept;
+    /// Copies to the host that are under way, of blocks that leave.
+    std::size_t copying_out() const noexcept;
+    /// Another copy in advance may begin.
+    bool may_copy_ahead() const noexcept;
+    /// The block is to leave. False while it is being copied in advance; a copy that has not begun
+    /// does not.
+    bool end_copy_ahead(const Block& block) noexcept;
+
     /// Polls what is under way. True if anything changed.
     bool step() noexcept;
     /// Maps the host copy of one block that has left. False if there is none. To be called once
@@ -121,6 +133,8 @@ class SwapEngine {
         FetchCopy,
         FetchArrive,  ///< mapped: until the copy is done
         FetchRest,    ///< it is: until no launch can still have the event
+        AheadDigest,  ///< in advance
+        AheadCopy,    ///< FetchRest follows
         Drain         ///< cancelled or failed: until what was submitted is done
     };
     struct Job {
@@ -135,6 +149,7 @@ class SwapEngine {
         bool handed = false;             ///< its memory is another block's
         bool holds_gate = false;         ///< unexplained launches wait until it is over
         bool waits = false;              ///< what was submitted waits for the program's operations
+        bool cancelled = false;          ///< copies in advance: not wanted any more
         bool event_set = false;          ///< `event` covers what was submitted
         CUstream last_stream = nullptr;  ///< of the last work submitted
         std::uint8_t failures = 0;
@@ -143,6 +158,7 @@ class SwapEngine {
         std::uint32_t second_slot = Digester::kNoSlot;
         Digest first;
         std::array<Chunk*, kMaxChunksPerBlock> chunks{};  ///< of a fetch: the new memory
+        std::array<std::uint64_t, kUsesPerBlock> uses{};  ///< in advance: when the digest began
         std::uint64_t after_serial = 0;
         std::uint64_t start_ns = 0;
     };
@@ -157,6 +173,12 @@ class SwapEngine {
     bool inherit(Job& job, std::size_t from) noexcept;
     std::size_t find_heritage(const Block& block) const noexcept;
     Next map_early(Job& job) noexcept;
+    bool users_done(const Block& block) noexcept;
+    static std::array<std::uint64_t, kUsesPerBlock> uses_of(const Block& block) noexcept;
+    std::size_t copying_ahead() const noexcept;
+    Next begin_ahead_copy(Job& job) noexcept;
+    Next stop_ahead(Job& job, const Error& why) noexcept;
+    void note_copied_ahead(Job& job) noexcept;
     Next arrived(Job& job) noexcept;
     void note_content(Job& job) noexcept;
     bool unmap_handed(Block& block) noexcept;
@@ -174,6 +196,7 @@ class SwapEngine {
 
     Status submit_copy_out(Job& job) noexcept;
     Status submit_copy_in(Job& job) noexcept;
+    Status copy_out(Block& block) noexcept;
     Status submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk* const> chunks,
                          CUstream stream) noexcept;
     Status set_event(Job& job, CUstream stream) noexcept;

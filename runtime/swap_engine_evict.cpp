@@ -5,6 +5,8 @@
 
 #include "runtime/swap_engine.hpp"
 
+#include <algorithm>
+
 namespace libswap {
 
 SwapEngine::Start SwapEngine::evict(Block& block, bool careful,
@@ -91,14 +93,25 @@ Status SwapEngine::submit_copy_out(Job& job) noexcept {
     job.last_stream = out_;
     const bool verify = parts_.verify && digester_.ready();
     if (verify) LIBSWAP_TRY(submit_digest(job, &job.slot, block.device_chunks(), out_));
-    const bool timed = parts_.copy_times->begin(cost::Direction::ToHost);
-    for (std::uint32_t i = 0; i < block.run.count; ++i)
-        LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemcpyDtoHAsync(
-            reinterpret_cast<void*>(block.host[i]->alias), block.device[i]->alias,
-            kChunkBytes[block.run.size_class], out_)));
-    if (timed) parts_.copy_times->end(kChunkBytes[block.run.size_class], block.run.count);
+    LIBSWAP_TRY(copy_out(block));
     if (verify) LIBSWAP_TRY(submit_digest(job, &job.second_slot, block.host_chunks(), out_));
     return set_event(job, out_);
+}
+
+/// One copy for all that lies side by side in both places.
+Status SwapEngine::copy_out(Block& block) noexcept {
+    const std::uint64_t bytes = kChunkBytes[block.run.size_class];
+    const bool timed = parts_.copy_times->begin(cost::Direction::ToHost);
+    std::uint32_t pieces = 0;
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < block.run.count; i += count, ++pieces) {
+        count = std::min(neighbours(block.device_chunks(), i), neighbours(block.host_chunks(), i));
+        LIBSWAP_TRY(
+            LIBSWAP_CU(driver_.cuMemcpyDtoHAsync(reinterpret_cast<void*>(block.host[i]->alias),
+                                                 block.device[i]->alias, count * bytes, out_)));
+    }
+    if (timed) parts_.copy_times->end(block.bytes() / pieces, pieces);
+    return {};
 }
 
 SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {

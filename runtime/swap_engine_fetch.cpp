@@ -101,12 +101,17 @@ Status SwapEngine::submit_copy_in(Job& job) noexcept {
         return set_event(job, in_);
     }
     job.copied = true;
+    const std::uint64_t bytes = kChunkBytes[block.run.size_class];
     const bool timed = parts_.copy_times->begin(cost::Direction::ToDevice);
-    for (std::uint32_t i = 0; i < block.run.count; ++i)
+    std::uint32_t pieces = 0;
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < block.run.count; i += count, ++pieces) {
+        count = std::min(neighbours(chunks, i), neighbours(block.host_chunks(), i));
         LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemcpyHtoDAsync(
-            chunks[i]->alias, reinterpret_cast<const void*>(block.host[i]->alias),
-            kChunkBytes[block.run.size_class], in_)));
-    if (timed) parts_.copy_times->end(kChunkBytes[block.run.size_class], block.run.count);
+            chunks[i]->alias, reinterpret_cast<const void*>(block.host[i]->alias), count * bytes,
+            in_)));
+    }
+    if (timed) parts_.copy_times->end(block.bytes() / pieces, pieces);
     const bool verify = parts_.verify && digester_.ready();
     if (verify || digest_is_worth_it(block)) {
         // The copy's event comes first, and serves again behind the digest.
@@ -150,8 +155,11 @@ SwapEngine::Next SwapEngine::map_early(Job& job) noexcept {
 }
 
 SwapEngine::Next SwapEngine::arrived(Job& job) noexcept {
-    if (job.stage == Stage::FetchArrive) {
-        note_content(job);
+    if (job.stage != Stage::FetchRest) {
+        if (job.stage == Stage::AheadCopy)
+            note_copied_ahead(job);
+        else
+            note_content(job);
         job.block->arriving.store(nullptr, std::memory_order_seq_cst);
         job.stage = Stage::FetchRest;
     }

@@ -104,6 +104,9 @@ class Worker {
     bool gave_up() const noexcept { return swap_.gave_up(); }
 
   private:
+    /// Evictions and fetches under way at once: enough to keep both directions of the link busy.
+    static constexpr std::size_t kMaxUnderWay = 64;
+
     struct Demand {
         BlockIndex block = kNoBlock;
         std::uint64_t id = 0;
@@ -133,7 +136,8 @@ class Worker {
     void drain_inbox();
     bool serve_demands();
     bool serve_memory(MemoryDemand& demand, bool all_patient);
-    bool serve_commands();
+    void serve_commands();
+    bool serve_out();
     bool serve_fetches();
     bool make_room();
     bool reclaim_until_enough();
@@ -182,6 +186,7 @@ class Worker {
     std::uint32_t unserved_rounds_ = 0;  ///< in a row, with memory enough that serves nobody
     std::deque<SwapCommand> commands_;
     std::deque<SwapCommand> due_fetches_;
+    std::deque<SwapCommand> due_out_;  ///< evictions and copies in advance
     std::uint64_t needed_bytes_ = 0;
     std::uint64_t kept_bytes_ = 0;  ///< ready for who asked, and not taken yet
     std::uint32_t idle_rounds_ = 0;

@@ -19,6 +19,9 @@
  * -DHAND_OVER has rules 9 and 10 instead of the careful way (-DBOTH_WAYS: beside it), for explained blocks: the copies run on the device by themselves, a handle has a new
  * owner while its last one's copy out is under way, and a fetched block is mapped before its copy in is done.
  *
+ * -DAHEAD has copies in advance: a block is copied to its host slot and stays resident; who launches meanwhile waits for
+ * the copy on the device.
+ *
  * -DSTILL begins before anything can move: launches pin nothing and note no place in a block, they only count
  * themselves while they are being issued.
  *
@@ -77,12 +80,13 @@ byte wanted[NB];         /* how many host threads wait for the block */
 bool out_due[NB];        /* its copy out was submitted, and is not done */
 byte out_of[NB];         /* from this handle */
 bool in_due[NB];         /* its copy in was submitted, and is not done */
+bool ahead_due[NB];      /* its copy in advance was submitted, and is not done */
 
 /* Streams: what is queued, what was executed; places; events. */
 typedef Op {
     byte block;
     bool unnamed;
-    bool waits; /* rule 10: for the copy into the block, on the device */
+    bool waits; /* rule 10: for the copy into the block, or in advance, on the device */
 };
 typedef Queue {
     Op op[4];
@@ -236,7 +240,7 @@ inline launch(b, s) {
         queue[s].op[submitted[s]].block = b;
         queue[s].op[submitted[s]].unnamed = false;
 #ifndef BREAK_10
-        queue[s].op[submitted[s]].waits = in_due[b];
+        queue[s].op[submitted[s]].waits = in_due[b] || ahead_due[b];
 #endif
         submitted[s]++
     };
@@ -414,7 +418,8 @@ proctype Stream(byte s) {
 end:
     do
     :: atomic { completed[s] < submitted[s] &&
-                (!queue[s].op[completed[s]].waits || !in_due[queue[s].op[completed[s]].block]) ->
+                (!queue[s].op[completed[s]].waits ||
+                 (!in_due[queue[s].op[completed[s]].block] && !ahead_due[queue[s].op[completed[s]].block])) ->
            b = queue[s].op[completed[s]].block;
            is_unnamed = queue[s].op[completed[s]].unnamed;
            touch();
@@ -516,9 +521,54 @@ inline fetch_early(b) {
         atomic { word[b].state = Resident; word[b].gen = 1 - word[b].gen; word[b].moving = false }
     fi
 }
-#define settled(b) (!in_due[b] && !out_due[b])
+#define settled(b) (!in_due[b] && !out_due[b] && !ahead_due[b])
 #else
-#define settled(b) true
+#define settled(b) (!ahead_due[b])
+#endif
+
+#ifdef AHEAD
+/* Only while nobody uses the block. The digest comes before the copy. */
+proctype AheadCopies(byte b) {
+    content digest, snapshot;
+end:
+    do
+    :: atomic { ahead_due[b] -> digest = on_device[handle[b]] };
+       atomic { snapshot = on_device[handle[b]] };
+       atomic { on_host[b] = snapshot;
+                record_valid[b] = true; record_digest[b] = digest;
+                ahead_due[b] = false }
+    od
+}
+
+#ifdef BREAK_AHEAD_USERS
+#define at_rest(b) true
+#else
+#define at_rest(b) users_done(b)
+#endif
+
+inline copy_ahead(b) {
+    record_event(0);
+    record_event(1);
+    go = false;
+    atomic {
+        if
+        :: word[b].state == Resident && word[b].pins == 0 && !word[b].moving && !poisoned ->
+            word[b].moving = true; go = true
+        :: else
+        fi
+    };
+    if
+    :: !go -> skip
+    :: else ->
+        atomic {
+            if
+            :: at_rest(b) -> record_valid[b] = false; ahead_due[b] = true
+            :: else
+            fi
+        };
+        atomic { word[b].moving = false }
+    fi
+}
 #endif
 
 inline take_handle(b, h) {
@@ -701,6 +751,7 @@ proctype Worker() {
     bit gen;
     content digest, snapshot;
     byte spontaneous = 0;
+    byte copied_ahead = 0;
     bool go;
 #ifdef STILL
     byte b, s;
@@ -723,6 +774,10 @@ end:
     :: wanted[1] && word[1].state == Host && handle_free -> fetch_early(1)
     :: wanted[0] && word[0].state == Host && !handle_free && may_leave(1) -> hand_over(1)
     :: wanted[1] && word[1].state == Host && !handle_free && may_leave(0) -> hand_over(0)
+#endif
+#ifdef AHEAD
+    :: copied_ahead < AHEAD && may_leave(0) -> copied_ahead++; copy_ahead(0)
+    :: copied_ahead < AHEAD && may_leave(1) -> copied_ahead++; copy_ahead(1)
 #endif
     :: spontaneous < SPONTANEOUS && may_leave(0) -> spontaneous++; evict(0)
     :: spontaneous < SPONTANEOUS && may_leave(1) -> spontaneous++; evict(1)
@@ -778,6 +833,10 @@ init {
         run Worker();
 #ifdef STILL
         run Beginner();
+#endif
+#ifdef AHEAD
+        run AheadCopies(0);
+        run AheadCopies(1);
 #endif
 #ifdef HAND_OVER
         run Copies(0);

@@ -24,6 +24,8 @@ CASES = {
     "treacherous_launches": (HOLDS, ["-DOPS=1", "-DTREACHEROUS"]),
     "hand_over": (HOLDS, ["-DOPS=2", "-DHAND_OVER", "-DSPONTANEOUS=0"]),
     "hand_over_beside_the_careful_way": (HOLDS, ["-DOPS=1", "-DHAND_OVER", "-DBOTH_WAYS"]),
+    "copies_in_advance": (HOLDS, ["-DOPS=2", "-DAHEAD=1", "-DSPONTANEOUS=0"]),
+    "copies_in_advance_and_plans": (HOLDS, ["-DOPS=1", "-DAHEAD=2", "-DSPONTANEOUS=1"]),
     "nothing_moves_yet": (HOLDS, ["-DOPS=1", "-DSTILL", "-DHANDLES=2", "-DSPONTANEOUS=2"]),
     "nothing_moves_yet_unexplained_launches": (HOLDS, ["-DOPS=1", "-DSTILL", "-DHANDLES=2", "-DSPONTANEOUS=1", "-DUNEXPLAINED"]),
     # One rule less.
@@ -37,6 +39,8 @@ CASES = {
     "without_the_guard": (FAILS, ["-DBREAK_GUARD", "-DTREACHEROUS"]),
     "without_rule_9": (FAILS, ["-DBREAK_9", "-DHAND_OVER", "-DSPONTANEOUS=0"]),
     "without_rule_10": (FAILS, ["-DBREAK_10", "-DHAND_OVER", "-DSPONTANEOUS=0"]),
+    "without_rule_10_for_copies_in_advance": (FAILS, ["-DBREAK_10", "-DOPS=2", "-DAHEAD=1", "-DSPONTANEOUS=0"]),
+    "without_the_users_of_a_copy_in_advance": (FAILS, ["-DBREAK_AHEAD_USERS", "-DOPS=2", "-DAHEAD=1", "-DSPONTANEOUS=0"]),
     "without_rule_11": (FAILS, ["-DBREAK_11", "-DHAND_OVER", "-DBOTH_WAYS", "-DSPONTANEOUS=0"]),
     "without_rule_13": (FAILS, ["-DBREAK_13"]),
     "without_the_count_of_unpinned_launches": (FAILS, ["-DOPS=1", "-DBREAK_COUNT", "-DSTILL", "-DHANDLES=2", "-DSPONTANEOUS=2"]),

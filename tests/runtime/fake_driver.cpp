@@ -125,15 +125,23 @@ struct FakeCalls {
     }
     static CUresult unmap(CUdeviceptr base, std::size_t bytes) {
         ENTER(cuMemUnmap);
-        auto found = g_fake->mappings_.find(base);
-        if (found == g_fake->mappings_.end() || found->second.bytes != bytes)
-            return CUDA_ERROR_INVALID_VALUE;
+        // Whole mappings, one or several in a row.
+        for (std::uint64_t at = base; at < base + bytes;) {
+            auto found = g_fake->mappings_.find(at);
+            if (found == g_fake->mappings_.end() || at + found->second.bytes > base + bytes)
+                return CUDA_ERROR_INVALID_VALUE;
+            at += found->second.bytes;
+        }
         mmap(as_pointer(base), bytes, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-        const std::uint64_t handle = found->second.handle;
-        g_fake->mappings_.erase(found);
-        --g_fake->handles_[handle].mappings;
-        g_fake->drop(handle);
+        for (std::uint64_t at = base; at < base + bytes;) {
+            const auto found = g_fake->mappings_.find(at);
+            const std::uint64_t handle = found->second.handle;
+            at += found->second.bytes;
+            g_fake->mappings_.erase(found);
+            --g_fake->handles_[handle].mappings;
+            g_fake->drop(handle);
+        }
         return CUDA_SUCCESS;
     }
     static CUresult set_access(CUdeviceptr base, std::size_t bytes, const CUmemAccessDesc*,

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// The plan's commands, each when its operation has completed.
+
+#include <algorithm>
+
+#include "runtime/worker.hpp"
+
+namespace libswap {
+namespace {
+
+/// Blocks of buffers that are used in parts: evictions that are checked by a second digest.
+constexpr std::uint32_t kCheckedEvictions = 2;
+constexpr std::uint32_t kCheckEveryEviction = 16;
+/// Copies to the host under way at once, of blocks that leave: one has the link, the next is ready
+/// for it.
+constexpr std::size_t kMostCopyingOut = 2;
+
+}  // namespace
+
+void Worker::add_command(const SwapCommand& command) {
+    // Fetches are given out ahead of the evictions that are due before them.
+    auto place = commands_.end();
+    while (place != commands_.begin() && std::prev(place)->after_serial > command.after_serial &&
+           std::prev(place)->run == command.run)
+        --place;
+    commands_.insert(place, command);
+}
+
+void Worker::serve_commands() {
+    while (!commands_.empty()) {
+        const SwapCommand command = commands_.front();
+        if (command.run != host_.plan_run()) {
+            commands_.pop_front();
+            continue;
+        }
+        if (swap_.jobs() >= kMaxUnderWay || !host_.op_complete(command.after_serial)) break;
+        commands_.pop_front();
+        if (command.kind == SwapCommand::Kind::Fetch) {
+            due_fetches_.push_back(command);
+            continue;
+        }
+        // What was not copied in advance by now is copied as it leaves.
+        if (command.kind == SwapCommand::Kind::Evict)
+            std::erase_if(due_out_,
+                          [&](const SwapCommand& due) { return due.block == command.block; });
+        due_out_.push_back(command);
+    }
+}
+
+/// Evictions and copies in advance, each in its order. Few at a time are given to the link: what
+/// waits there for long could not be reconsidered, and operations on a block that is copied in
+/// advance would wait as long.
+bool Worker::serve_out() {
+    bool changed = false;
+    bool may_evict = true;
+    const bool may_copy = !host_.careful();
+    std::erase_if(due_out_, [&](const SwapCommand& command) {
+        Block* block = parts_.blocks->find(command.block);
+        if (command.run != host_.plan_run() || !block) return true;
+        if (swap_.jobs() >= kMaxUnderWay) return false;
+        SwapEngine::Start start;
+        if (command.kind == SwapCommand::Kind::Evict) {
+            if (block->wanted.load() != 0) return true;
+            if (!swap_.end_copy_ahead(*block)) return false;
+            const bool may_be_clean = block->record_valid.load() || block->fresh.load();
+            may_evict = may_evict && (may_be_clean || swap_.copying_out() < kMostCopyingOut);
+            if (!may_evict) return false;
+            start = evict(*block, command.after_serial);
+            changed |= start == SwapEngine::Start::Started;
+            return true;
+        }
+        if (parts_.blocks->buffer_of(*block).in_parts.load() ||
+            block->cell.load().state() != Residency::Resident)
+            return true;
+        if (!may_copy || !swap_.may_copy_ahead()) return false;
+        start = swap_.copy_ahead(*block, command.after_serial);
+        changed |= start == SwapEngine::Start::Started;
+        return start != SwapEngine::Start::NotNow;
+    });
+    return changed;
+}
+
+bool Worker::serve_fetches() {
+    bool changed = false;
+    while (!due_fetches_.empty() && swap_.jobs() < kMaxUnderWay && needed_bytes_ == 0 &&
+           kept_bytes_ == 0) {
+        const SwapCommand command = due_fetches_.front();
+        Block* block = parts_.blocks->find(command.block);
+        if (command.run != host_.plan_run() || !block) {
+            due_fetches_.pop_front();
+            continue;
+        }
+        const ResidencyWord word = block->cell.load();
+        if (word.remapping() || word.state() == Residency::HandedOver) break;
+        if (word.state() == Residency::Leaving) {
+            // Still on its way out: it was to be gone by now. Pinning would cancel; so does this.
+            if (block->cell.cancel(Residency::Leaving, word.generation(), Residency::Resident))
+                due_fetches_.pop_front();
+            continue;
+        }
+        if (word.state() != Residency::Host) {
+            due_fetches_.pop_front();
+            continue;
+        }
+        if (parts_.gate->waiters.load() != 0 && host_.careful()) break;
+        const auto start = fetch(*block, command.after_serial);
+        if (start == SwapEngine::Start::NoDeviceMemory) {
+            if (host_.reclaim_cached()) continue;
+            break;
+        }
+        changed |= start == SwapEngine::Start::Started;
+        if (start == SwapEngine::Start::NotNow) break;
+        due_fetches_.pop_front();
+    }
+    return changed;
+}
+
+SwapEngine::Start Worker::evict(Block& block, std::uint64_t after_serial) {
+    // What touches a block of a buffer that is used in parts is believed, not known: the first
+    // times, and now and then, the careful way checks it.
+    const bool believed = parts_.blocks->buffer_of(block).in_parts.load(std::memory_order_relaxed);
+    const bool check = believed && (block.evictions < kCheckedEvictions ||
+                                    block.evictions % kCheckEveryEviction == 0);
+    const auto start = swap_.evict(block, check || host_.careful(), after_serial);
+    if (start == SwapEngine::Start::Started) ++block.evictions;
+    return start;
+}
+
+/// A plan's moves are due at the device's pace. A host that runs far ahead of it asks for blocks
+/// before they are, and what makes room for those is needed sooner: train_cnn at 40 % took 27.2
+/// instead of 23.1 ms.
+bool Worker::follows_plan() const noexcept { return !commands_.empty() || !due_fetches_.empty(); }
+
+/// Whether a command that is due sooner or later brings the block.
+bool Worker::planned_to_come(const Block& block) const noexcept {
+    const std::uint64_t id = block.id.load();
+    const auto brings = [id](const SwapCommand& command) {
+        return command.kind == SwapCommand::Kind::Fetch && command.block == id;
+    };
+    return std::any_of(due_fetches_.begin(), due_fetches_.end(), brings) ||
+           std::any_of(commands_.begin(), commands_.end(), brings);
+}
+
+Block* Worker::planned_victim() {
+    // What is to leave next by the plan leaves now.
+    for (auto command = commands_.begin(); command != commands_.end(); ++command) {
+        if (command->kind != SwapCommand::Kind::Evict || command->run != host_.plan_run()) continue;
+        Block* block = parts_.blocks->find(command->block);
+        if (!block || !may_leave(*block)) continue;
+        commands_.erase(command);
+        return block;
+    }
+    return nullptr;
+}
+
+}  // namespace libswap
