@@ -17,6 +17,8 @@ import unittest
 LIBSWAP, SIMGPU, BUILD, USES_CUPTI = sys.argv[1:5]
 SOURCE = pathlib.Path(SIMGPU).resolve().parent.parent
 TRAINER = os.path.join(BUILD, "examples/train_cnn/train_cnn")
+# A sanitizer's runtime must be the first library of all, of the shell too that starts the program.
+FIRST = [path for path in [os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")] if path]
 
 
 class Run:
@@ -29,7 +31,7 @@ class Run:
                            if not key.startswith("LIBSWAP_") or key == "LIBSWAP_TEST_PRELOAD_FIRST"}
             environment["XDG_CACHE_HOME"] = cache
             if libswap:
-                environment |= {"LD_PRELOAD": ":".join([LIBSWAP, *preload]), "LIBSWAP_BUDGET": "60MiB", "LIBSWAP_SUMMARY": str(summary),
+                environment |= {"LD_PRELOAD": ":".join([*FIRST, LIBSWAP, *preload]), "LIBSWAP_BUDGET": "60MiB", "LIBSWAP_SUMMARY": str(summary),
                                 "LIBSWAP_TRACE": str(trace), "LIBSWAP_VERBOSE": "2"}
             command = [SIMGPU, "--build", BUILD, "--memory", "1GiB", "--machine", machine]
             command += [] if data else ["--no-data"]
