@@ -19,6 +19,21 @@ enum class ActionKind : std::uint8_t {
     In,    ///< fetch; may begin once `op` is next
 };
 
+/// The kind's name in libswap-plan/1.
+constexpr const char* action_name(ActionKind kind) noexcept {
+    switch (kind) {
+        case ActionKind::Out:
+            return "out";
+        case ActionKind::Copy:
+            return "copy";
+        case ActionKind::Drop:
+            return "drop";
+        case ActionKind::In:
+            return "in";
+    }
+    return "?";
+}
+
 struct Action {
     ActionKind kind = ActionKind::Out;
     TensorIndex tensor = 0;

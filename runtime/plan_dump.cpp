@@ -58,26 +58,12 @@ void add_workload(Out out, const cost::Workload& workload) {
     fmt::format_to(out, "]}}");
 }
 
-const char* action_name(cost::ActionKind kind) {
-    switch (kind) {
-        case cost::ActionKind::Out:
-            return "out";
-        case cost::ActionKind::Copy:
-            return "copy";
-        case cost::ActionKind::Drop:
-            return "drop";
-        case cost::ActionKind::In:
-            break;
-    }
-    return "in";
-}
-
 void add_plan(Out out, const cost::Plan& plan) {
     fmt::format_to(out, "\"plan\": {{\"format\": \"libswap-plan/1\", \"actions\": [");
     const char* comma = "";
     for (const cost::Action& a : plan.actions) {
         fmt::format_to(out, "{}{{\"do\": \"{}\", \"tensor\": {}, \"{}\": {}", comma,
-                       action_name(a.kind), a.tensor,
+                       cost::action_name(a.kind), a.tensor,
                        a.kind == cost::ActionKind::In ? "at" : "after", a.op);
         if (a.bytes != cost::kWholeTensor) fmt::format_to(out, ", \"bytes\": {}", a.bytes);
         fmt::format_to(out, "}}");

@@ -22,20 +22,6 @@ using nlohmann::ordered_json;
 
 tl::unexpected<std::string> error(std::string text) { return tl::unexpected(std::move(text)); }
 
-const char* action_name(cost::ActionKind kind) {
-    switch (kind) {
-        case cost::ActionKind::Out:
-            return "out";
-        case cost::ActionKind::Copy:
-            return "copy";
-        case cost::ActionKind::Drop:
-            return "drop";
-        case cost::ActionKind::In:
-            return "in";
-    }
-    return "?";
-}
-
 /// Tensor ids as a file names them, to indices.
 class TensorIds {
   public:
@@ -252,7 +238,7 @@ std::string format_plan(const cost::Plan& plan, const cost::Workload& workload) 
     root["format"] = "libswap-plan/1";
     ordered_json& actions = root["actions"] = ordered_json::array();
     for (const cost::Action& a : plan.actions) {
-        ordered_json action{{"do", action_name(a.kind)},
+        ordered_json action{{"do", cost::action_name(a.kind)},
                             {"tensor", workload.tensors()[a.tensor].id}};
         action[a.kind == cost::ActionKind::In ? "at" : "after"] = a.op;
         if (a.bytes != cost::kWholeTensor) action["bytes"] = a.bytes;
