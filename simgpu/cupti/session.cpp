@@ -246,16 +246,26 @@ void Session::on_operation(const SimgpuOperation& operation) {
     }
 }
 
-void Session::add_kernel(const SimgpuOperation& operation) {
-    const bool serial = kinds_[kKernel];
-    if (!serial && !kinds_[kConcurrentKernel]) return;
-    KernelRecord record{};
-    record.kind = serial ? kKernel : kConcurrentKernel;
+/// With what records of all operations have.
+template <typename Record>
+Record Session::record_of(std::uint32_t kind, const SimgpuOperation& operation) const {
+    Record record{};
+    record.kind = kind;
     record.start = time_of(operation.start_ns);
-    record.end = record.completed = time_of(operation.end_ns);
+    record.end = time_of(operation.end_ns);
     record.device_id = operation.device;
     record.context_id = operation.context;
     record.stream_id = operation.stream;
+    record.correlation_id = operation.correlation;
+    record.graph_id = operation.in_graph != 0 ? 1 : 0;
+    return record;
+}
+
+void Session::add_kernel(const SimgpuOperation& operation) {
+    const bool serial = kinds_[kKernel];
+    if (!serial && !kinds_[kConcurrentKernel]) return;
+    auto record = record_of<KernelRecord>(serial ? kKernel : kConcurrentKernel, operation);
+    record.completed = record.end;
     record.grid_x = static_cast<std::int32_t>(operation.grid[0]);
     record.grid_y = static_cast<std::int32_t>(operation.grid[1]);
     record.grid_z = static_cast<std::int32_t>(operation.grid[2]);
@@ -263,45 +273,27 @@ void Session::add_kernel(const SimgpuOperation& operation) {
     record.block_y = static_cast<std::int32_t>(operation.block[1]);
     record.block_z = static_cast<std::int32_t>(operation.block[2]);
     record.dynamic_shared_memory = static_cast<std::int32_t>(operation.dynamic_shared_bytes);
-    record.correlation_id = operation.correlation;
     record.name = kept(operation.name);
-    record.graph_id = operation.in_graph != 0 ? 1 : 0;
     buffers_.add(record);
 }
 
 void Session::add_copy(const SimgpuOperation& operation) {
     if (!kinds_[kMemcpy]) return;
-    MemcpyRecord record{};
-    record.kind = kMemcpy;
+    auto record = record_of<MemcpyRecord>(kMemcpy, operation);
     record.copy_kind = copy_kind(operation.from, operation.to);
     record.src_kind = static_cast<std::uint8_t>(operation.from);
     record.dst_kind = static_cast<std::uint8_t>(operation.to);
     record.bytes = operation.bytes;
-    record.start = time_of(operation.start_ns);
-    record.end = time_of(operation.end_ns);
-    record.device_id = operation.device;
-    record.context_id = operation.context;
-    record.stream_id = operation.stream;
-    record.correlation_id = operation.correlation;
-    record.graph_id = operation.in_graph != 0 ? 1 : 0;
     record.copy_count = 1;
     buffers_.add(record);
 }
 
 void Session::add_memset(const SimgpuOperation& operation) {
     if (!kinds_[kMemset]) return;
-    MemsetRecord record{};
-    record.kind = kMemset;
+    auto record = record_of<MemsetRecord>(kMemset, operation);
     record.value = operation.value;
     record.bytes = operation.bytes;
-    record.start = time_of(operation.start_ns);
-    record.end = time_of(operation.end_ns);
-    record.device_id = operation.device;
-    record.context_id = operation.context;
-    record.stream_id = operation.stream;
-    record.correlation_id = operation.correlation;
     record.memory_kind = SimgpuDevice;
-    record.graph_id = operation.in_graph != 0 ? 1 : 0;
     buffers_.add(record);
 }
 

@@ -62,6 +62,8 @@ class Session {
     bool listens() const;
     std::uint64_t time_of(std::uint64_t simulated_ns) const;
     const char* kept(const char* name);
+    template <typename Record>
+    Record record_of(std::uint32_t kind, const SimgpuOperation& operation) const;
     void add_kernel(const SimgpuOperation& operation);
     void add_copy(const SimgpuOperation& operation);
     void add_memset(const SimgpuOperation& operation);
