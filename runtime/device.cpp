@@ -216,9 +216,7 @@ bool Device::device_idle() {
     bool idle = true;
     for (StreamIndex i = 0; i < streams_.count(); ++i) {
         const Use last = Use::make(i, streams_.last_place(i));
-        if (last.place() == 0 || streams_.is_complete(last)) continue;
-        if (!streams_.is_covered(last) && streams_.may_record(i)) (void)streams_.record(i);
-        idle = false;
+        if (last.place() != 0) idle &= streams_.look(last);
     }
     return idle;
 }

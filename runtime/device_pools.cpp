@@ -10,7 +10,6 @@
 
 #include "runtime/buffer_sizes.hpp"
 #include "runtime/capture_scope.hpp"
-#include "runtime/context_scope.hpp"
 #include "runtime/device.hpp"
 #include "runtime/log.hpp"
 
@@ -133,7 +132,6 @@ void Device::look_at_frees() {
     for (const Use use : frees) {
         if (streams_.is_complete(use) || streams_.is_covered(use)) continue;
         if (!streams_.may_record(use.stream())) continue;
-        const ContextScope scope(driver_, streams_.context(use.stream()));
         if (streams_.record(use.stream())) (void)streams_.is_complete(use);
     }
 }

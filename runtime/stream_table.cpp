@@ -253,6 +253,12 @@ bool StreamTable::is_complete(Use use) noexcept {
     return known_complete(use);
 }
 
+bool StreamTable::look(Use use) noexcept {
+    if (is_complete(use)) return true;
+    if (!is_covered(use) && may_record(use.stream())) (void)record(use.stream());
+    return false;
+}
+
 bool StreamTable::is_covered(Use use) const noexcept {
     return known_complete(use) ||
            entries_[use.stream()].load()->covered.load(std::memory_order_acquire) >= use.place();

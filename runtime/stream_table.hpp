@@ -77,6 +77,9 @@ class StreamTable {
 
     /// All places up to this one are known to be complete. May query events (never waits).
     bool is_complete(Use use) noexcept;
+    /// As is_complete; where no event covers the place and this thread may record one, it does, so
+    /// that a later look knows more.
+    bool look(Use use) noexcept;
     /// As is_complete, but makes no driver call.
     bool known_complete(Use use) const noexcept;
     /// An event that covers the place, or null if none does yet.

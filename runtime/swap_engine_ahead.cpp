@@ -32,10 +32,7 @@ bool SwapEngine::users_done(const Block& block) noexcept {
     bool done = true;
     for (const auto& raw : block.uses) {
         const Use use{raw.load()};
-        if (!use || parts_.streams->is_complete(use)) continue;
-        if (!parts_.streams->is_covered(use) && parts_.streams->may_record(use.stream()))
-            (void)parts_.streams->record(use.stream());
-        done = false;
+        if (use) done &= parts_.streams->look(use);
     }
     return done;
 }

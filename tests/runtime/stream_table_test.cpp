@@ -105,5 +105,17 @@ TEST_F(StreamTableTest, WhereTheDriverMakesNoEventTheErrorIsItsOwn) {
     EXPECT_TRUE(streams_.is_covered(last));
 }
 
+TEST_F(StreamTableTest, ALookAtWhatNoEventCoversMakesTheNextOneKnow) {
+    const CUstream stream = fake_.make_stream();
+    const StreamIndex index = streams_.find(fake_.context(), stream);
+    fake_.submit(stream, [] {});
+    const Use use = streams_.take_place(index);
+    EXPECT_FALSE(streams_.look(use));
+    EXPECT_TRUE(streams_.is_covered(use));
+    fake_.pump();
+    EXPECT_TRUE(streams_.look(use));
+    EXPECT_EQ(fake_.calls("cuEventRecord"), 1u);
+}
+
 }  // namespace
 }  // namespace libswap
