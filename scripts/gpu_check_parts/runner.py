@@ -53,7 +53,8 @@ class Runner:
         # A sanitizer's runtime must be the first library of all.
         first = os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")
         self.first = [first] if first else []
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("LIBSWAP_") or v == first}
+        self.environment = {k: v for k, v in os.environ.items()
+                            if not k.startswith("LIBSWAP_") or k == "LIBSWAP_TEST_PRELOAD_FIRST"}
         libraries = [*machine.library_folders(folder), os.environ.get("LD_LIBRARY_PATH", "")]
         self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, libraries))
 
