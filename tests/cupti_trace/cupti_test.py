@@ -9,6 +9,7 @@ its models are off.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -157,8 +158,11 @@ class Link(unittest.TestCase):
             known = Run({})
             slower = Run({}, machine=self.machine(folder, 1.25), iterations=32)
         self.assertNotIn("times what the link's model says", known.said)
-        self.assertRegex(slower.said, r"copies to the host take 1\.2[0-9]? .*times what the link's model says, to the device 1\.2")
-        self.assertGreater(slower.summary["plans"], 1)
+        told = re.search(r"copies to the host take 1\.2[0-9]? .*times what the link's model says, to the device 1\.2", slower.said)
+        self.assertTrue(told, slower.said)
+        # On a busy machine already the first plan may be made of it.
+        plans = [found.start() for found in re.finditer(r"iteration of \d+ operations, .*: planned ", slower.said)]
+        self.assertGreater(plans[-1], told.start(), slower.said)
         # The plan says so, and the iterations keep to it.
         self.assertGreater(slower.planned[-1][0], 1.1 * known.planned[-1][0])
         last = [time for time in slower.summary["last_iterations"] if time["predicted_us"] > 0][-5:]
