@@ -88,12 +88,12 @@ void check(cudaError_t error, const char* what) {
 void find_libswap() {
     Dl_info info;
     void* hook = dlsym(RTLD_DEFAULT, "cuLaunchKernel");
-    if (!hook || !dladdr(hook, &info) || !std::strstr(info.dli_fname, "libswap")) return;
+    if (!hook || !dladdr(hook, &info) || !std::strstr(info.dli_fname, "/libswap.so")) return;
     char line[512];
     FILE* maps = std::fopen("/proc/self/maps", "r");
     while (maps && std::fgets(line, sizeof line, maps)) {
         unsigned long begin = 0, end = 0;
-        if (!std::strstr(line, "libswap") || std::sscanf(line, "%lx-%lx", &begin, &end) != 2)
+        if (!std::strstr(line, "/libswap.so") || std::sscanf(line, "%lx-%lx", &begin, &end) != 2)
             continue;
         if (!g_begin) g_begin = begin;
         g_end = end;

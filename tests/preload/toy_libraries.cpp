@@ -20,7 +20,7 @@ extern "C" __attribute__((visibility("default"))) void* empty_dl_uses() {
 extern "C" __attribute__((visibility("default"))) int pthread_create(
     pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
     Dl_info info;
-    if (dladdr(__builtin_return_address(0), &info) != 0 && strstr(info.dli_fname, "libswap"))
+    if (dladdr(__builtin_return_address(0), &info) != 0 && strstr(info.dli_fname, "/libswap.so"))
         return EAGAIN;
     using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
     static const auto real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
