@@ -16,6 +16,8 @@ namespace simgpu {
 inline constexpr std::uint64_t kPageBytes = 2u << 20;
 inline constexpr int kMaxDevices = 4;
 
+class SharedUsage;
+
 /// Where physical memory lies.
 struct Location {
     enum class Kind : std::uint8_t { Device, HostNuma, Host };
@@ -43,6 +45,9 @@ struct MemoryConfig {
     std::uint8_t fill_byte = 0xA5;
     bool without_data =
         false;  ///< No bytes exist: accesses are checked and counted, span() answers nullptr.
+    std::shared_ptr<SharedUsage> shared;  ///< What other processes hold counts too; may be null.
+    /// The numbers that other processes know the devices by.
+    std::array<int, kMaxDevices> numbers = {0, 1, 2, 3};
 };
 
 enum class PointerKind : std::uint8_t {
@@ -141,7 +146,9 @@ class Memory {
     PointerInfo find(std::uint64_t va, int device = 0) const;
 
     struct Usage {
-        std::uint64_t total = 0, used = 0, peak = 0;
+        std::uint64_t total = 0, used = 0, peak = 0;  ///< By this process.
+        std::uint64_t others = 0;                     ///< Used by other processes.
+        std::uint64_t free() const { return total - used - others; }
     };
     Usage usage(int device) const;
 

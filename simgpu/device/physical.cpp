@@ -9,9 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "simgpu/device/shared_usage.hpp"
+
 namespace simgpu {
 
-PhysicalStore::PhysicalStore(const MemoryConfig& config) : without_data_(config.without_data) {
+PhysicalStore::PhysicalStore(const MemoryConfig& config)
+    : without_data_(config.without_data), shared_(config.shared), numbers_(config.numbers) {
     if (!without_data_) fd_ = memfd_create("simgpu", MFD_CLOEXEC);
     for (int i = 0; i < kMaxDevices; ++i) usage_[i].total = config.capacity_bytes[i];
 }
@@ -21,12 +24,12 @@ PhysicalStore::~PhysicalStore() {
 }
 
 std::shared_ptr<Physical> PhysicalStore::create(std::uint64_t bytes, Location location) {
-    if (location.kind == Location::Kind::Device) {
-        auto& usage = usage_[location.id];
-        if (bytes > usage.total - usage.used) return nullptr;
-    }
-    if (!without_data_ && ftruncate(fd_, static_cast<off_t>(next_offset_ + bytes)) != 0)
+    const bool on_device = location.kind == Location::Kind::Device;
+    if (on_device && !take(location.id, bytes)) return nullptr;
+    if (!without_data_ && ftruncate(fd_, static_cast<off_t>(next_offset_ + bytes)) != 0) {
+        if (on_device) give_back(location.id, bytes);
         return nullptr;
+    }
     auto physical = std::make_shared<Physical>();
     physical->id = next_id_++;
     physical->bytes = bytes;
@@ -34,11 +37,7 @@ std::shared_ptr<Physical> PhysicalStore::create(std::uint64_t bytes, Location lo
     physical->location = location;
     physical->chunks.resize(bytes / kPageBytes);
     next_offset_ += bytes;
-    if (location.kind == Location::Kind::Device) {
-        auto& usage = usage_[location.id];
-        usage.used += bytes;
-        usage.peak = std::max(usage.peak, usage.used);
-    } else {
+    if (!on_device) {
         // Host memory starts as zeros, as pages from the kernel do.
         for (auto& chunk : physical->chunks) chunk.filled = true;
     }
@@ -52,10 +51,30 @@ void PhysicalStore::drop_if_unused(const std::shared_ptr<Physical>& physical) {
         fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   static_cast<off_t>(physical->offset), static_cast<off_t>(physical->bytes));
     }
-    if (physical->location.kind == Location::Kind::Device) {
-        usage_[physical->location.id].used -= physical->bytes;
-    }
+    if (physical->location.kind == Location::Kind::Device)
+        give_back(physical->location.id, physical->bytes);
     handles_.erase(physical->id);
+}
+
+bool PhysicalStore::take(int device, std::uint64_t bytes) {
+    auto& usage = usage_[device];
+    if (bytes > usage.total - usage.used) return false;
+    if (shared_ != nullptr && !shared_->take(numbers_[device], bytes, usage.total)) return false;
+    usage.used += bytes;
+    usage.peak = std::max(usage.peak, usage.used);
+    return true;
+}
+
+void PhysicalStore::give_back(int device, std::uint64_t bytes) {
+    if (shared_ != nullptr) shared_->give_back(numbers_[device], bytes);
+    usage_[device].used -= bytes;
+}
+
+Memory::Usage PhysicalStore::usage(int device) const {
+    Memory::Usage usage = usage_[device];
+    if (shared_ != nullptr)
+        usage.others = std::min(shared_->others(numbers_[device]), usage.total - usage.used);
+    return usage;
 }
 
 std::shared_ptr<Physical> PhysicalStore::find(HandleId id) const {

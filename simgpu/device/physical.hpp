@@ -46,14 +46,19 @@ class PhysicalStore {
     void drop_if_unused(const std::shared_ptr<Physical>& physical);
     std::shared_ptr<Physical> find(HandleId id) const;
     int fd() const { return fd_; }
-    Memory::Usage usage(int device) const { return usage_[device]; }
+    Memory::Usage usage(int device) const;
 
   private:
+    bool take(int device, std::uint64_t bytes);
+    void give_back(int device, std::uint64_t bytes);
+
     int fd_ = -1;
     bool without_data_ = false;
     std::uint64_t next_offset_ = 0;
     HandleId next_id_ = 1;
     std::array<Memory::Usage, kMaxDevices> usage_{};
+    std::shared_ptr<SharedUsage> shared_;  ///< Null where the devices are this process's own.
+    std::array<int, kMaxDevices> numbers_;
     std::map<HandleId, std::shared_ptr<Physical>> handles_;
 };
 

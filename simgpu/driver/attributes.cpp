@@ -159,9 +159,9 @@ std::optional<int> profile_attribute(const Gpu& gpu, CUdevice_attribute attribut
         case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
             return max_blocks_per_sm();
         case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-            return gpu.ordinal + 1;
+            return gpu.number + 1;
         case CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID:
-            return gpu.ordinal;
+            return gpu.number;
         case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
             return CU_MEM_HANDLE_TYPE_NONE;
         case CU_DEVICE_ATTRIBUTE_NUMA_ID:

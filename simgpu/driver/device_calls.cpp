@@ -10,19 +10,10 @@
 #include "simgpu/driver/entry.hpp"
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/version.hpp"
+#include "simgpu/driver/visible_devices.hpp"
 
 namespace simgpu::driver {
 namespace {
-
-/// Stable across runs and different for each device.
-CUuuid uuid_of(const Gpu& gpu) {
-    constexpr std::array<unsigned char, 16> kBase = {
-        's', 'i', 'm', 'g', 'p', 'u', 0x40, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00};
-    CUuuid uuid{};
-    std::memcpy(uuid.bytes, kBase.data(), kBase.size());
-    uuid.bytes[15] = static_cast<char>(gpu.ordinal + 1);
-    return uuid;
-}
 
 CUresult copy_text(char* out, int capacity, const std::string& text) {
     if (out == nullptr || capacity <= 0) return CUDA_ERROR_INVALID_VALUE;
@@ -30,7 +21,7 @@ CUresult copy_text(char* out, int capacity, const std::string& text) {
     return CUDA_SUCCESS;
 }
 
-std::string pci_bus_id(const Gpu& gpu) { return fmt::format("0000:{:02X}:00.0", gpu.ordinal + 1); }
+std::string pci_bus_id(const Gpu& gpu) { return fmt::format("0000:{:02X}:00.0", gpu.number + 1); }
 
 template <typename T, typename Get>
 CUresult ask(CUdevice device, T* out, Get&& get) {
@@ -134,10 +125,10 @@ SIMGPU_CALL(cuDeviceGetName, (char* name, int capacity, CUdevice device), {
 })
 
 SIMGPU_CALL(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device), {
-    return driver::ask(device, uuid, [](const driver::Gpu& gpu) { return driver::uuid_of(gpu); });
+    return driver::ask(device, uuid, [](const driver::Gpu& gpu) { return driver::uuid_of(gpu.number); });
 })
 SIMGPU_CALL(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device), {
-    return driver::ask(device, uuid, [](const driver::Gpu& gpu) { return driver::uuid_of(gpu); });
+    return driver::ask(device, uuid, [](const driver::Gpu& gpu) { return driver::uuid_of(gpu.number); });
 })
 
 SIMGPU_CALL(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device), {

@@ -4,12 +4,15 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 
+#include "simgpu/device/shared_usage.hpp"
 #include "simgpu/driver/log.hpp"
 #include "simgpu/driver/machines_folder.hpp"
+#include "simgpu/driver/visible_devices.hpp"
 
 namespace simgpu::driver {
 
@@ -74,6 +77,24 @@ bool read_without_data() {
     return false;
 }
 
+int read_device_count() {
+    std::string_view text = variable("SIMGPU_DEVICES");
+    if (text.empty()) return 1;
+    auto count = parse_number<int>(text);
+    if (count && *count >= 0 && *count <= kMaxDevices) return *count;
+    say("SIMGPU_DEVICES=\"{}\" is not a number from 0 to {}, using 1", text, kMaxDevices);
+    return 1;
+}
+
+std::shared_ptr<SharedUsage> open_shared_usage() {
+    const std::string path(variable("SIMGPU_SHARE"));
+    if (path.empty()) return nullptr;
+    std::string error;
+    auto shared = SharedUsage::open(path, &error);
+    if (shared == nullptr) say("SIMGPU_SHARE: {}, sharing nothing", error);
+    return shared;
+}
+
 }  // namespace
 
 std::vector<std::string> profile_directories() {
@@ -114,23 +135,16 @@ Options read_options() {
     Options options;
     options.vmm = !is_off("SIMGPU_VMM");
     options.host_numa = !is_off("SIMGPU_HOST_NUMA");
-    std::string_view devices = variable("SIMGPU_DEVICES");
-    if (!devices.empty()) {
-        auto count = parse_number<int>(devices);
-        if (count && *count >= 0 && *count <= kMaxDevices) {
-            options.devices = *count;
-        } else {
-            say("SIMGPU_DEVICES=\"{}\" is not a number from 0 to {}, using 1", devices,
-                kMaxDevices);
-        }
-    }
+    options.devices = visible_devices(std::getenv("CUDA_VISIBLE_DEVICES"), read_device_count());
     return options;
 }
 
 MachineConfig machine_config(const Options& options) {
     MachineConfig config;
     config.profile = read_profile();
-    config.memory.device_count = options.devices;
+    config.memory.device_count = static_cast<int>(options.devices.size());
+    std::copy(options.devices.begin(), options.devices.end(), config.memory.numbers.begin());
+    config.memory.shared = open_shared_usage();
     config.memory.capacity_bytes.fill(read_memory_bytes(config.profile));
     config.memory.fill_byte = read_fill();
     config.memory.without_data = read_without_data();

@@ -47,24 +47,28 @@ void after_fork_in_child() {
 Process* build() {
     auto process = std::make_unique<Process>();
     process->options = read_options();
-    if (process->options.devices == 0) return nullptr;
+    if (process->options.devices.empty()) return nullptr;
     MachineConfig config = machine_config(process->options);
-    set_up_cache_timing(config.profile, process->options.devices);
+    set_up_cache_timing(config.profile, config.memory.device_count);
     std::string delays = std::exchange(config.delays, "");
     process->machine = std::make_unique<Machine>(config);
     std::string error;
     if (!delays.empty() && !process->machine->set_delays(delays, &error))
         say("SIMGPU_DELAYS: {}, ignored", error);
-    for (int ordinal = 0; ordinal < process->options.devices; ++ordinal) {
-        process->gpus.push_back(std::make_unique<Gpu>(ordinal));
+    for (int number : process->options.devices) {
+        const int ordinal = static_cast<int>(process->gpus.size());
+        process->gpus.push_back(std::make_unique<Gpu>(ordinal, number));
     }
     return process.release();
 }
 
 }  // namespace
 
-Gpu::Gpu(int ordinal_of)
-    : ordinal(ordinal_of), primary(*this), pools(std::make_unique<Pools>(*this)) {}
+Gpu::Gpu(int ordinal_of, int number_of)
+    : ordinal(ordinal_of),
+      number(number_of),
+      primary(*this),
+      pools(std::make_unique<Pools>(*this)) {}
 Gpu::~Gpu() = default;
 
 CUresult initialise(unsigned flags) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "simgpu/device/machine.hpp"
 #include "simgpu/driver/context.hpp"
@@ -17,10 +18,11 @@ class Pools;
 /// One device of the process.
 class Gpu {
   public:
-    explicit Gpu(int ordinal);
+    Gpu(int ordinal, int number);
     ~Gpu();
 
-    const int ordinal;
+    const int ordinal;  ///< Among the devices that the process sees.
+    const int number;   ///< Among all there are: what its UUID and its place on the bus go by.
     PrimaryContext primary;
     /// Its stream-ordered memory pools.
     std::unique_ptr<Pools> pools;
@@ -28,9 +30,9 @@ class Gpu {
 
 /// What the environment says about the devices.
 struct Options {
-    bool vmm = true;        ///< SIMGPU_VMM
-    bool host_numa = true;  ///< SIMGPU_HOST_NUMA
-    int devices = 1;        ///< SIMGPU_DEVICES
+    bool vmm = true;                 ///< SIMGPU_VMM
+    bool host_numa = true;           ///< SIMGPU_HOST_NUMA
+    std::vector<int> devices = {0};  ///< The numbers of those that CUDA_VISIBLE_DEVICES names.
 };
 
 /// cuInit: the first call builds the machine.

@@ -16,7 +16,7 @@ CUresult get_info(std::size_t* free, std::size_t* total) {
     if (!initialised()) return CUDA_ERROR_NOT_INITIALIZED;
     SIMGPU_TRY(current_context(context));
     Memory::Usage usage = machine().memory().usage(context->gpu.ordinal);
-    if (free != nullptr) *free = usage.total - usage.used;
+    if (free != nullptr) *free = usage.free();
     if (total != nullptr) *total = usage.total;
     return CUDA_SUCCESS;
 }
