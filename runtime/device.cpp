@@ -207,6 +207,7 @@ Worker::Host Device::worker_host() {
     host.background = [this] {
         const bool more = trials_.settle();
         watch_link();
+        look_at_room();
         return learning_->collect_times() || more;
     };
     return host;
@@ -231,7 +232,7 @@ bool Device::careful() {
 std::uint64_t Device::plan_budget() {
     // What is not in the loop takes memory all the same.
     const std::uint64_t fixed = slabs_.mapped_bytes() + counters_.for_good_bytes.load();
-    const std::uint64_t limit = device_pool_.limit_bytes();
+    const std::uint64_t limit = std::min(device_pool_.limit_bytes(), reachable_bytes_.load());
     return limit > fixed ? limit - fixed : 0;
 }
 

@@ -339,6 +339,7 @@ class Device {
     Worker::Host worker_host();
     SwapEngine::Parts swap_parts();
     std::uint64_t plan_budget();
+    void look_at_room() noexcept;
     cost::Machine plan_machine() const;
     void watch_link();
 
@@ -349,6 +350,10 @@ class Device {
     CUcontext home_;
     const std::uint64_t budget_bytes_;
     std::atomic<std::uint64_t> exceeded_bytes_{0};  ///< taken beyond the budget, see exceed_budget
+    /// What the driver has for us, where other processes left less than the budget.
+    std::atomic<std::uint64_t> reachable_bytes_{UINT64_MAX};
+    std::uint64_t looked_at_room_ns_ = 0;  ///< the worker's
+    bool said_room_ = false;               ///< the worker's
     HostLimit& host_limit_;
     const ChunkRun largest_block_;
     const DeviceMachine machine_;

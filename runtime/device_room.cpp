@@ -15,6 +15,7 @@ namespace libswap {
 namespace {
 
 constexpr std::uint64_t kRoomWaitNs = 2'000'000'000;
+constexpr std::uint64_t kLookAtRoomEveryNs = 100'000'000;
 
 }  // namespace
 
@@ -48,6 +49,29 @@ bool Device::exceed_budget(const Operation& op) noexcept {
                     budget_bytes_ >> 20);
     update_limit();
     return true;
+}
+
+// The budget was right when the process began. Once the driver refuses memory within it, others
+// have taken some, and plans go by what there is, until all of the budget can be had again.
+void Device::look_at_room() noexcept {
+    const std::uint64_t before = reachable_bytes_.load();
+    if (!device_pool_.refused() && before == UINT64_MAX) return;
+    const std::uint64_t now = now_ns();
+    if (now - looked_at_room_ns_ < kLookAtRoomEveryNs) return;
+    looked_at_room_ns_ = now;
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    if (driver_.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS) return;
+    const std::uint64_t limit = device_pool_.limit_bytes();
+    const std::uint64_t reachable = device_pool_.existing_bytes() + free_bytes;
+    reachable_bytes_.store(reachable < limit ? reachable : UINT64_MAX);
+    if (reachable < limit && !said_room_) {
+        said_room_ = true;
+        LIBSWAP_LOG(Warning,
+                    "device {} has {} MiB for this process, the rest of its budget of {} MiB is "
+                    "taken by others: going on with less",
+                    ordinal_, reachable >> 20, budget_bytes_ >> 20);
+    }
 }
 
 std::uint64_t Device::taken_bytes() noexcept {

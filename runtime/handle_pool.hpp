@@ -97,6 +97,8 @@ class HandlePool {
     std::uint64_t available_bytes() noexcept;
 
     Kind kind() const noexcept { return settings_.kind; }
+    /// The driver did not give the last chunk that was asked of it.
+    bool refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
     bool is_valid() noexcept;
 
   private:

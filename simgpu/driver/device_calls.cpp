@@ -125,10 +125,12 @@ SIMGPU_CALL(cuDeviceGetName, (char* name, int capacity, CUdevice device), {
 })
 
 SIMGPU_CALL(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device), {
-    return driver::ask(device, uuid, [](const driver::Gpu& gpu) { return driver::uuid_of(gpu.number); });
+    return driver::ask(device, uuid,
+                       [](const driver::Gpu& gpu) { return driver::uuid_of(gpu.number); });
 })
 SIMGPU_CALL(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device), {
-    return driver::ask(device, uuid, [](const driver::Gpu& gpu) { return driver::uuid_of(gpu.number); });
+    return driver::ask(device, uuid,
+                       [](const driver::Gpu& gpu) { return driver::uuid_of(gpu.number); });
 })
 
 SIMGPU_CALL(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device), {
