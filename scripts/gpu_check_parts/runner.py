@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+import preloading
 from gpu_check_parts import machine
 
 TARGETS = ["libswap.so", "tools/swapctl", "microbench/gpu_questions", "examples/train_cnn/train_cnn",
@@ -50,11 +51,7 @@ class Runner:
         self.limit = limit
         self.deadline = self.begun + limit
         self.preload = [name for name in os.environ.get("LD_PRELOAD", "").split(":") if name]
-        # A sanitizer's runtime must be the first library of all.
-        first = os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")
-        self.first = [first] if first else []
-        self.environment = {k: v for k, v in os.environ.items()
-                            if not k.startswith("LIBSWAP_") or k == "LIBSWAP_TEST_PRELOAD_FIRST"}
+        self.environment = preloading.environment_without("LIBSWAP_")
         libraries = [*machine.library_folders(folder), os.environ.get("LD_LIBRARY_PATH", "")]
         self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, libraries))
 
@@ -65,11 +62,11 @@ class Runner:
         """The finished process, with its output. libswap: settings of it, None: without. Raises StepFailed at the
         limit; whatever the command started is ended then."""
         settings = dict(self.environment, **(environment or {}))
-        preload = [name for name in self.preload if name not in self.first]
+        preload = [name for name in self.preload if name != os.environ.get(preloading.FIRST)]
         if libswap is not None:
             preload.insert(0, str(self.build / "libswap.so"))
             settings.update(libswap)
-        settings["LD_PRELOAD"] = ":".join(self.first + preload)
+        settings["LD_PRELOAD"] = preloading.ld_preload(*preload)
         words = [str(word) for word in command]
         limit = min(limit, self.deadline - time.monotonic())
         if limit <= 1:

@@ -15,11 +15,12 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
+
 LIBSWAP, SIMGPU, BUILD, USES_CUPTI = sys.argv[1:5]
 SOURCE = pathlib.Path(SIMGPU).resolve().parent.parent
 TRAINER = os.path.join(BUILD, "examples/train_cnn/train_cnn")
-# A sanitizer's runtime must be the first library of all, of the shell too that starts the program.
-FIRST = [path for path in [os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")] if path]
 
 
 class Run:
@@ -28,11 +29,10 @@ class Run:
     def __init__(self, settings, preload=(), cache="/nonexistent", machine="pcie4-a100", iterations=24, data=False, libswap=True):
         with tempfile.TemporaryDirectory() as folder:
             summary, trace = pathlib.Path(folder, "summary.json"), pathlib.Path(folder, "trace")
-            environment = {key: value for key, value in os.environ.items()
-                           if not key.startswith("LIBSWAP_") or key == "LIBSWAP_TEST_PRELOAD_FIRST"}
+            environment = preloading.environment_without("LIBSWAP_")
             environment["XDG_CACHE_HOME"] = cache
             if libswap:
-                environment |= {"LD_PRELOAD": ":".join([*FIRST, LIBSWAP, *preload]), "LIBSWAP_BUDGET": "60MiB", "LIBSWAP_SUMMARY": str(summary),
+                environment |= {"LD_PRELOAD": preloading.ld_preload(LIBSWAP, *preload), "LIBSWAP_BUDGET": "60MiB", "LIBSWAP_SUMMARY": str(summary),
                                 "LIBSWAP_TRACE": str(trace), "LIBSWAP_VERBOSE": "2"}
             command = [SIMGPU, "--build", BUILD, "--memory", "1GiB", "--machine", machine]
             command += [] if data else ["--no-data"]

@@ -6,10 +6,13 @@
 usage: bad_input_test.py --program BIN --libswap SO --simgpu DIR
 """
 import argparse
-import os
+import pathlib
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
 
 LARGE, SMALL = "96MiB", "24MiB"  # the program needs 34 MiB
 RIGHT, REFUSED = "right", "out of memory"
@@ -40,12 +43,8 @@ CASES = [
 
 
 def run(options, memory, settings, with_libswap):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("LIBSWAP_", "SIMGPU_"))}
-    first = os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")
-    preload = [first] if first else []
-    preload += [options.libswap] if with_libswap else []
-    preload += [f"{options.simgpu}/{name}" for name in ("libcuda.so.1", "libcudart.so.13")]
-    environment |= {"LD_PRELOAD": ":".join(preload), "LD_LIBRARY_PATH": options.simgpu, "SIMGPU_MEMORY": memory}
+    environment = preloading.environment_without("LIBSWAP_", "SIMGPU_")
+    environment |= preloading.on_stand_ins(options.simgpu, options.libswap if with_libswap else None) | {"SIMGPU_MEMORY": memory}
     return subprocess.run([options.program, "2"], env=environment | settings, capture_output=True, text=True, timeout=60)
 
 

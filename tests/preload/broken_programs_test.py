@@ -8,11 +8,13 @@ usage: broken_programs_test.py --program BIN --libswap SO --simgpu DIR
 BIN carries its PTX as it is, not compressed (nvcc --compress-mode=none); copies of it are broken in several ways.
 """
 import argparse
-import os
+import pathlib
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
 
 FAT_BINARY = bytes.fromhex("50ed55ba")  # the container's magic number, as it lies in the file
 PTX = b".version "
@@ -38,12 +40,8 @@ def broken(data):
 
 
 def run(program, options, settings, with_libswap):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("LIBSWAP_", "SIMGPU_"))}
-    first = os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")
-    preload = [first] if first else []
-    preload += [options.libswap] if with_libswap else []
-    preload += [f"{options.simgpu}/{name}" for name in ("libcuda.so.1", "libcudart.so.13")]
-    environment |= {"LD_PRELOAD": ":".join(preload), "LD_LIBRARY_PATH": options.simgpu, "SIMGPU_MEMORY": "96MiB"}
+    environment = preloading.environment_without("LIBSWAP_", "SIMGPU_")
+    environment |= preloading.on_stand_ins(options.simgpu, options.libswap if with_libswap else None) | {"SIMGPU_MEMORY": "96MiB"}
     done = subprocess.run([program, "2"], env=environment | settings, capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout, done.stderr
 
@@ -59,8 +57,8 @@ def main():
         return 1
     failed = count = 0
     with tempfile.TemporaryDirectory() as folder:
-        for what, data in broken(Path(options.program).read_bytes()):
-            program = Path(folder) / "program"
+        for what, data in broken(pathlib.Path(options.program).read_bytes()):
+            program = pathlib.Path(folder) / "program"
             program.write_bytes(data)
             program.chmod(0o755)
             without = run(program, options, {}, False)

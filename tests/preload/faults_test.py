@@ -12,12 +12,15 @@ with an error that it reports. It may not hang, crash, end with other bytes, or 
 import argparse
 import concurrent.futures
 import json
-import os
+import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
 
 HANGS_AFTER = 40  # seconds; a run takes less than one on a quiet machine
 
@@ -42,12 +45,8 @@ class Runner:
 
     def run(self, with_libswap, **settings):
         """(exit code or None for a hang, stdout, stderr, seconds)"""
-        keep = {k: v for k, v in os.environ.items() if not k.startswith(("LIBSWAP_", "SIMGPU_"))}
-        first = os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")
-        preload = [first] if first else []
-        preload += [self.options.libswap] if with_libswap else []
-        preload += [f"{self.options.simgpu}/{name}" for name in ("libcuda.so.1", "libcudart.so.13")]
-        keep |= {"LD_PRELOAD": ":".join(preload), "LD_LIBRARY_PATH": self.options.simgpu}
+        keep = preloading.environment_without("LIBSWAP_", "SIMGPU_")
+        keep |= preloading.on_stand_ins(self.options.simgpu, self.options.libswap if with_libswap else None)
         if with_libswap:
             keep |= {"SIMGPU_MEMORY": "24MiB", "LIBSWAP_BUDGET": "14MiB", "LIBSWAP_MIN_SWAP": "64K", "LIBSWAP_HOST_LIMIT": "256MiB"} | self.settings
         begun = time.monotonic()

@@ -11,6 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
+
 program, libswap, simgpu, build = sys.argv[1:]
 BUFFERS, BUFFER_BYTES, ITERATIONS, LAST = 24, 2 << 20, 24, 4
 
@@ -28,7 +31,7 @@ def run(scratch, settings):
     return found.groups(), device
 
 
-if os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST"):
+if os.environ.get(preloading.FIRST):
     print("the program counts what it takes from the heap, and so does the sanitizer")
     sys.exit(77)
 problems = []

@@ -12,7 +12,6 @@ differs is shrunk, and kept in tests/preload/random/kept/, from where it is run 
 """
 import argparse
 import concurrent.futures
-import os
 import pathlib
 import random
 import subprocess
@@ -20,7 +19,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "random"))
+sys.path[:0] = [str(HERE / "random"), str(HERE.parents[1] / "scripts")]
+import preloading  # noqa: E402
 from shrink import shrink  # noqa: E402
 
 KEPT = HERE / "random" / "kept"
@@ -54,17 +54,14 @@ class Run:
 
     def once(self, memory, settings, words, devices):
         """Lines of the programs, everything said, and the exit status of one process."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("LIBSWAP_") or k == "LIBSWAP_TEST_PRELOAD_FIRST"}
-        first = environment.pop("LIBSWAP_TEST_PRELOAD_FIRST", "")
-        preload = [first] if first else []
-        preload += [self.options.libswap] if "LIBSWAP_BUDGET" in settings else []
+        libswap = self.options.libswap if "LIBSWAP_BUDGET" in settings else None
         if self.options.simgpu:
-            environment = {k: v for k, v in environment.items() if not k.startswith("SIMGPU_")}
-            preload += [f"{self.options.simgpu}/{name}" for name in ("libcuda.so.1", "libcudart.so.13")]
-            environment |= {"LD_LIBRARY_PATH": self.options.simgpu, "SIMGPU_MEMORY": memory, "SIMGPU_DEVICES": devices}
+            environment = preloading.environment_without("LIBSWAP_", "SIMGPU_") | preloading.on_stand_ins(self.options.simgpu, libswap)
+            environment |= {"SIMGPU_MEMORY": memory, "SIMGPU_DEVICES": devices}
         else:
-            preload += [name for name in environment.get("LD_PRELOAD", "").split(":") if name]
-        environment |= {"LD_PRELOAD": ":".join(preload)} | settings
+            environment = preloading.environment_without("LIBSWAP_")
+            environment["LD_PRELOAD"] = preloading.ld_preload(libswap, environment.get("LD_PRELOAD"))
+        environment |= settings
         try:
             done = subprocess.run([self.options.program, *words], env=environment, capture_output=True, text=True, errors="replace", timeout=self.options.timeout)
         except subprocess.TimeoutExpired as expired:

@@ -4,13 +4,15 @@
 """two_processes_test PROGRAM LIBSWAP SIMGPU BUILD: two processes on one device, which has not enough memory for both. Each ends
 with the bytes that it has alone, where their budgets fit side by side and where each believes that the device is its own."""
 import json
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
 
 MIB = 1 << 20
 BUFFERS, BUFFER_MIB, ITERATIONS = 24, 2, 40
@@ -25,8 +27,7 @@ class TwoProcesses(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def start(self, name, settings, memory_mib=DEVICE_MIB):
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("LIBSWAP_", "SIMGPU_"))
-                       or key == "LIBSWAP_TEST_PRELOAD_FIRST"}
+        environment = preloading.environment_without("LIBSWAP_", "SIMGPU_")
         environment |= {"SIMGPU_SHARE": str(self.folder / "share"), "LIBSWAP_SUMMARY": str(self.folder / name)} | settings
         command = [SIMGPU, "--build", BUILD, "--memory", f"{memory_mib}MiB", "--", PROGRAM, str(BUFFERS), str(ITERATIONS), "4"]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -38,7 +39,7 @@ class TwoProcesses(unittest.TestCase):
 
     def both(self, settings):
         """[(digest, complaints, summary)] of two that run at the same time."""
-        settings = {"LD_PRELOAD": LIBSWAP, "LIBSWAP_FILL": "0xA5"} | settings
+        settings = {"LD_PRELOAD": preloading.ld_preload(LIBSWAP), "LIBSWAP_FILL": "0xA5"} | settings
         names = ["first", "second"]
         running = [self.start(name, settings) for name in names]
         ended = [self.digest(process) for process in running]

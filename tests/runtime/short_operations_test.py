@@ -4,19 +4,21 @@
 """short_operations_test PROGRAM LIBSWAP SIMGPU BUILD: operations of 3 us on 1.7 times the memory there is end with the same
 bytes, and blocks come into memory that others are still copied from, so that the host does not wait for the copies."""
 import json
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
+
 program, libswap, simgpu, build = sys.argv[1:]
 BUFFERS, BUFFER_BYTES = 48, 2 << 20
 
 
 def run(settings):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("LIBSWAP_") or key == "LIBSWAP_TEST_PRELOAD_FIRST"}
+    environment = preloading.environment_without("LIBSWAP_")
     done = subprocess.run([simgpu, "--build", build, "--memory", "256MiB", "--", program, str(BUFFERS), "24", "8"],
                           env=environment | settings, capture_output=True, text=True)
     if done.returncode != 0:
@@ -27,8 +29,7 @@ def run(settings):
 with tempfile.TemporaryDirectory() as scratch:
     summary = pathlib.Path(scratch) / "summary.json"
     expected, unlimited_ms = run({})
-    preload = " ".join(filter(None, [os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST"), libswap]))
-    digest, round_ms = run({"LD_PRELOAD": preload, "LIBSWAP_SUMMARY": str(summary),
+    digest, round_ms = run({"LD_PRELOAD": preloading.ld_preload(libswap), "LIBSWAP_SUMMARY": str(summary),
                             "LIBSWAP_BUDGET": str(BUFFERS * BUFFER_BYTES * 6 // 10)})
     device = json.loads(summary.read_text())["devices"][0]
 print(f"a round takes {unlimited_ms} ms, at 60 % {round_ms} ms; {device['fetches']} fetches, {device['hand_overs']} by hand-over")

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
 
 def check(condition, text):
     if not condition:
@@ -30,10 +32,8 @@ def main(build, *_built):
         check([path.name for path in files] == ["swapctl", "libswap.so"], files)
         library = files[1].parent
         check(run([files[0], "--version"]).returncode == 0, "the installed swapctl does not start")
-        first = os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST", "")
-        preload = f"{first}:libswap.so" if first else "libswap.so"
         # A program that the loader has found libswap.so for has it in its memory map.
-        found = run(["cat", "/proc/self/maps"], LD_PRELOAD=preload, LD_LIBRARY_PATH=str(library),
+        found = run(["cat", "/proc/self/maps"], LD_PRELOAD=preloading.ld_preload("libswap.so"), LD_LIBRARY_PATH=str(library),
                     ASAN_OPTIONS="detect_leaks=0")
         check(str(library.resolve() / "libswap.so") in found.stdout and not found.stderr, found.stdout + found.stderr)
         # The line that the README's help begins with.

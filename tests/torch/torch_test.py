@@ -7,12 +7,14 @@ usage: torch_test.py --python BIN --libswap SO --simgpu SCRIPT --build DIR --cas
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 TRAIN = HERE.parents[1] / "examples" / "train.py"
@@ -67,8 +69,7 @@ class Runner:
         return self.started(words, memory, own).stdout
 
     def started(self, words, memory, settings):
-        environment = {k: v for k, v in os.environ.items()
-                       if not k.startswith(("LIBSWAP_", "SIMGPU_", "PYTORCH_")) or k == "LIBSWAP_TEST_PRELOAD_FIRST"}
+        environment = preloading.environment_without("LIBSWAP_", "SIMGPU_", "PYTORCH_")
         command = [self.options.simgpu, "--memory", memory, "--build", self.options.build, "--", self.options.python,
                    *map(str, words)]
         done = subprocess.run(command, env=environment | settings, capture_output=True, text=True, errors="replace",

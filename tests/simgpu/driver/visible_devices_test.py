@@ -5,9 +5,13 @@
 
     visible_devices_test.py LIBCUDA"""
 import os
+import pathlib
 import subprocess
 import sys
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts"))
+import preloading  # noqa: E402
 
 NO_DEVICE = 100
 
@@ -36,12 +40,10 @@ for ordinal in range(count.value):
 def devices(visible, count=3):
     """[(UUID, place on the bus)] of the devices seen, or what cuInit says."""
     environment = {key: value for key, value in os.environ.items() if key != "CUDA_VISIBLE_DEVICES"}
-    environment |= {"SIMGPU_DEVICES": str(count), "SIMGPU_MEMORY": "64MiB"}
+    environment |= {"SIMGPU_DEVICES": str(count), "SIMGPU_MEMORY": "64MiB",
+                    "LD_PRELOAD": preloading.ld_preload()}
     if visible is not None:
         environment["CUDA_VISIBLE_DEVICES"] = visible
-    first = os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")
-    if first:
-        environment["LD_PRELOAD"] = first
     done = subprocess.run([sys.executable, "-c", PROGRAM, LIBRARY], env=environment, capture_output=True, text=True)
     if done.returncode:
         return done.stderr.strip()
