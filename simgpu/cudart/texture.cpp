@@ -114,6 +114,53 @@ cudaTextureDesc runtime_texture(const CUDA_TEXTURE_DESC& given) {
     return out;
 }
 
+/// The format of the texels; arrays tell their own.
+cudaError_t texel_format(const CUDA_RESOURCE_DESC& given, ArrayFormat* format) {
+    CUDA_ARRAY3D_DESCRIPTOR shape{};
+    cudaError_t error = cudaSuccess;
+    CUarray array = given.resType == CU_RESOURCE_TYPE_ARRAY ? given.res.array.hArray : nullptr;
+    switch (given.resType) {
+        case CU_RESOURCE_TYPE_LINEAR:
+            *format = {given.res.linear.format, given.res.linear.numChannels};
+            return cudaSuccess;
+        case CU_RESOURCE_TYPE_PITCH2D:
+            *format = {given.res.pitch2D.format, given.res.pitch2D.numChannels};
+            return cudaSuccess;
+        case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+            error = call(CUDART_DRIVER(cuMipmappedArrayGetLevel, 5000), &array,
+                         given.res.mipmap.hMipmappedArray, 0U);
+            break;
+        default:
+            break;
+    }
+    if (error == cudaSuccess) {
+        error = call(CUDART_DRIVER(cuArray3DGetDescriptor, 3020), &shape, array);
+    }
+    *format = {shape.Format, shape.NumChannels};
+    return error;
+}
+
+/// The runtime alone refuses what no texture unit computes: parts of one from 32-bit integers, and
+/// means of integers.
+cudaError_t check_reads(const CUDA_RESOURCE_DESC& resource, const cudaTextureDesc& texture) {
+    ArrayFormat format{};
+    const cudaError_t error = texel_format(resource, &format);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    const bool floats = format.format == CU_AD_FORMAT_FLOAT || format.format == CU_AD_FORMAT_HALF;
+    const bool words =
+        format.format == CU_AD_FORMAT_UNSIGNED_INT32 || format.format == CU_AD_FORMAT_SIGNED_INT32;
+    const bool parts_of_one = texture.readMode == cudaReadModeNormalizedFloat;
+    if (words && parts_of_one) {
+        return cudaErrorInvalidNormSetting;
+    }
+    if (!floats && !parts_of_one && texture.filterMode == cudaFilterModeLinear) {
+        return cudaErrorInvalidFilterSetting;
+    }
+    return cudaSuccess;
+}
+
 }  // namespace
 
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResourceDesc* resource,
@@ -121,9 +168,13 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResou
                                     const cudaResourceViewDesc* view) {
     return on_context([&] {
         CUDA_RESOURCE_DESC of{};
-        const cudaError_t error = resource == nullptr || texture == nullptr
-                                      ? cudaErrorInvalidValue
-                                      : driver_resource(*resource, &of);
+        cudaError_t error = resource == nullptr || texture == nullptr
+                                ? cudaErrorInvalidValue
+                                : driver_resource(*resource, &of);
+        // A view has a format of its own.
+        if (error == cudaSuccess && view == nullptr) {
+            error = check_reads(of, *texture);
+        }
         if (error != cudaSuccess) {
             return error;
         }

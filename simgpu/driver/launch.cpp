@@ -53,6 +53,8 @@ CUresult status_of(exec::RunStatus status) {
             return CUDA_ERROR_LAUNCH_TIMEOUT;
         case exec::RunStatus::Trap:
         case exec::RunStatus::InvalidLaunch:
+        case exec::RunStatus::UnknownTexture:
+        case exec::RunStatus::OutsideSurface:
             return CUDA_ERROR_LAUNCH_FAILED;
     }
     return CUDA_ERROR_UNKNOWN;
@@ -76,6 +78,10 @@ const char* describe(exec::RunStatus status) {
             return "all threads wait at a barrier that cannot complete";
         case exec::RunStatus::InvalidLaunch:
             return "invalid launch";
+        case exec::RunStatus::UnknownTexture:
+            return "no texture or surface object";
+        case exec::RunStatus::OutsideSurface:
+            return "access beyond the edge of a surface";
         case exec::RunStatus::Ok:
             break;
     }
@@ -101,6 +107,8 @@ KernelOutcome interpret(const KernelCall& call, KernelMemory& memory) {
     options.cooperative = call.cooperative;
     MemoryAdapter adapter(memory);
     const Function& function = *call.function;
+    KernelTextures textures(function.context, call.objects);
+    options.textures = &textures;
     const auto timed = timed_memory(memory, function.context.gpu.ordinal);
     exec::Memory& seen = timed != nullptr ? static_cast<exec::Memory&>(*timed) : adapter;
     exec::RunResult result = exec::run(*function.ptx_module, *function.code, call.geometry,
@@ -337,6 +345,8 @@ CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out
     SIMGPU_TRY(need_local_memory(context, function.info->local_bytes, threads));
     out.geometry.dynamic_shared_bytes = request.shared_bytes;
     out.cooperative = request.cooperative;
+    if (function.code != nullptr && function.code->uses_textures)
+        out.objects = LaunchedObjects::now();
     if (out.native == nullptr && (function.code == nullptr || without_data))
         out.opaque = opaque_work(function, out.geometry, out.parameters);
     return CUDA_SUCCESS;

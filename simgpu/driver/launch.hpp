@@ -14,6 +14,7 @@
 #include "simgpu/driver/module.hpp"
 #include "simgpu/driver/opaque.hpp"
 #include "simgpu/driver/stream.hpp"
+#include "simgpu/driver/texture_objects.hpp"
 #include "simgpu/exec/run.hpp"
 
 namespace simgpu::driver {
@@ -43,6 +44,8 @@ struct KernelCall {
     /// Of machine code that nothing else does the work of.
     OpaqueWork opaque;
     bool cooperative = false;
+    /// Of a kernel that uses any.
+    LaunchedObjects objects;
 };
 
 /// Checks as the driver does, and copies the parameters; of the request all but the stream. The

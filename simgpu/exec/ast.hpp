@@ -21,7 +21,7 @@ enum class OperandKind : std::uint8_t {
     Integer,
     Float32,
     Float64,
-    Address,  ///< [name + bits], or [bits] if there is no name
+    Address,  ///< [name + bits], or [bits] if there is no name; [name, part, ...] of a texture
     Vector,   ///< {a, b, ...}
     Group,    ///< (a, b, ...) of a call
     Sink,     ///< _
@@ -33,8 +33,10 @@ struct Operand {
     bool negated = false;
     std::string_view name;
     std::uint64_t bits = 0;
-    /// Parts of a vector or group; for `a|b`, b is the only part of a Name.
+    /// Parts of a vector, group or address; for `a|b`, b is the only part of a Name.
     std::vector<Operand> parts;
+    /// p of `{a, b, ...}|p`.
+    std::string_view predicate;
 };
 
 struct Variable {

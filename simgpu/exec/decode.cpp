@@ -98,6 +98,12 @@ class Decoder {
             {"ret", &Decoder::ret},
             {"exit", &Decoder::exit},
             {"trap", &Decoder::trap},
+            {"tex", &Decoder::texture},
+            {"tld4", &Decoder::texture},
+            {"txq", &Decoder::texture},
+            {"suq", &Decoder::texture},
+            {"suld", &Decoder::texture},
+            {"sust", &Decoder::texture},
             {"createpolicy", &Decoder::create_policy},
             {"membar", &Decoder::nothing},
             {"fence", &Decoder::nothing},
@@ -943,6 +949,7 @@ class Decoder {
     void ret() { emit(opcode_.key(Op::Ret, Type::B32), Inst{}); }
     void exit() { emit(opcode_.key(Op::Exit, Type::B32), Inst{}); }
     void trap() { emit(opcode_.key(Op::Trap, Type::B32), Inst{}); }
+    void texture() { decode_texture(b_, opcode_); }
     void nothing() { emit(opcode_.key(Op::Nothing, Type::B32), Inst{}); }
 
     /// A cache policy is a value that nothing here looks at.

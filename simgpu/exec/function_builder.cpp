@@ -328,7 +328,7 @@ std::uint32_t FunctionBuilder::write_predicate(const ast::Operand& operand) {
 }
 
 bool FunctionBuilder::address(const ast::Operand& operand, Inst& inst) {
-    if (operand.kind != ast::OperandKind::Address) return false;
+    if (operand.kind != ast::OperandKind::Address || !operand.parts.empty()) return false;
     if (operand.name.empty()) {
         inst.addr = constant(ConstantKind::Value, true, 0);
         inst.imm = static_cast<std::int64_t>(operand.bits);

@@ -141,4 +141,7 @@ class FunctionBuilder {
 /// Decodes the statement that `builder` has begun.
 void decode_instruction(FunctionBuilder& builder);
 
+/// Likewise, for the instructions of textures and surfaces.
+void decode_texture(FunctionBuilder& builder, const Opcode& opcode);
+
 }  // namespace simgpu::exec

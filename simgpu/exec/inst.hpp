@@ -102,6 +102,12 @@ enum class Op : std::uint8_t {
     Cvta,
     CvtaTo,
     Isspacep,
+    // textures and surfaces; operands are in the function's table, by `imm`
+    Texture,
+    TextureGather,
+    TextureQuery,
+    SurfaceLoad,
+    SurfaceStore,
     // among the lanes of a warp
     Shfl,
     VoteAll,

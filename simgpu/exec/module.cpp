@@ -232,7 +232,11 @@ class ModuleBuilder {
         kernel.max_block = parsed.max_block;
         kernel.required_block = parsed.required_block;
         kernel.registers = guess_registers(function, kernel);
-        SharedLayout layout = place_shared(reachable(kernel.function_index), kernel.unknown);
+        const std::vector<std::uint32_t> functions = reachable(kernel.function_index);
+        kernel.uses_textures = std::any_of(
+            functions.begin(), functions.end(),
+            [&](std::uint32_t index) { return !program_->functions[index].textures.empty(); });
+        SharedLayout layout = place_shared(functions, kernel.unknown);
         kernel.static_shared_bytes = layout.static_bytes;
         program_->layouts.emplace(kernel.function_index, std::move(layout));
         module_.kernels.push_back(std::move(kernel));

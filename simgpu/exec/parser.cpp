@@ -522,8 +522,8 @@ class Parser {
     bool operand(Operand& into, int depth) {
         if (depth > 4) return false;
         if (accept('!')) into.negated = true;
-        if (accept('[')) return address(into);
-        if (accept('{')) return list(into, OperandKind::Vector, '}', depth);
+        if (accept('[')) return address(into, depth);
+        if (accept('{')) return list(into, OperandKind::Vector, '}', depth) && predicate_of(into);
         if (accept('(')) return list(into, OperandKind::Group, ')', depth);
         const bool minus = accept('-');
         const Token& token = peek();
@@ -572,7 +572,14 @@ class Parser {
         return true;
     }
 
-    bool address(Operand& into) {
+    bool predicate_of(Operand& vector) {
+        if (!accept('|')) return true;
+        if (peek().kind != TokenKind::Word) return false;
+        vector.predicate = take().text;
+        return true;
+    }
+
+    bool address(Operand& into, int depth) {
         into.kind = OperandKind::Address;
         if (peek().kind == TokenKind::Word && peek().text[0] != '.') {
             into.name = take().text;
@@ -581,7 +588,12 @@ class Parser {
         } else {
             return false;
         }
-        return added_constant(into) && accept(']');
+        if (!added_constant(into)) return false;
+        while (accept(',')) {
+            into.parts.emplace_back();
+            if (!operand(into.parts.back(), depth + 1)) return false;
+        }
+        return accept(']');
     }
 
     bool list(Operand& into, OperandKind kind, char end, int depth) {

@@ -3,12 +3,14 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "simgpu/exec/inst.hpp"
+#include "simgpu/exec/sampler.hpp"
 
 namespace simgpu::exec {
 
@@ -60,6 +62,40 @@ struct CallSite {
     std::vector<FrameParam> results;
 };
 
+/// Where a texture instruction's level of detail comes from.
+enum class LevelSource : std::uint8_t { Base, Operand, Gradients };
+
+/// What lies beyond a surface's edge: a fault, the nearest element, or zero.
+enum class SurfaceEdge : std::uint8_t { Trap, Clamp, Zero };
+
+/// What a texture query tells of the whole texture.
+enum class TextureQuery : std::uint8_t { Width, Height, Depth, Layers, Levels };
+
+/// The operands of a texture or surface instruction. Slots, kNoSlot for what is not there.
+struct TextureSite {
+    TextureShape shape = TextureShape::Line;
+    LevelSource level_source = LevelSource::Base;
+    SurfaceEdge edge = SurfaceEdge::Trap;
+    TextureQuery query = TextureQuery::Width;
+    bool integers = false;
+    /// Of a query: what is asked is a surface.
+    bool of_surface = false;
+    /// Of a surface access. Values, and bytes of each.
+    std::uint32_t elements = 1;
+    std::uint32_t element_bytes = 4;
+    /// Channel of a gather.
+    std::uint32_t channel = 0;
+    std::uint32_t handle = kNoSlot;
+    std::uint32_t layer = kNoSlot;
+    std::uint32_t level = kNoSlot;
+    /// Predicate that tells whether the texels are there; they are.
+    std::uint32_t resident = kNoSlot;
+    std::array<std::uint32_t, 3> at{kNoSlot, kNoSlot, kNoSlot};
+    std::array<std::uint32_t, 3> dx{kNoSlot, kNoSlot, kNoSlot};
+    std::array<std::uint32_t, 3> dy{kNoSlot, kNoSlot, kNoSlot};
+    std::array<std::uint32_t, 4> values{kNoSlot, kNoSlot, kNoSlot, kNoSlot};
+};
+
 struct Function {
     std::string name;
     bool entry = false;
@@ -73,6 +109,7 @@ struct Function {
     std::vector<FrameParam> params;
     std::vector<FrameParam> returns;
     std::vector<CallSite> calls;
+    std::vector<TextureSite> textures;
     std::vector<std::vector<std::uint32_t>> branch_tables;
     std::vector<std::uint32_t> shared_used;
     std::vector<std::uint32_t> callees;

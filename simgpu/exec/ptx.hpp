@@ -43,6 +43,8 @@ struct Kernel {
     std::array<std::uint32_t, 3> required_block{};
     /// 32-bit registers it would use, a rough figure for occupancy.
     std::uint32_t registers = 0;
+    /// It, or a function that it may call, uses texture or surface objects.
+    bool uses_textures = false;
     /// Text of the first instruction (or name of the missing function) that cannot be executed, of
     /// the kernel or of a function it calls; empty if the kernel can run.
     std::string unknown;

@@ -253,6 +253,7 @@ Handler find_handler(const OpKey& key) {
 
 Handler find_untimed_handler(const OpKey& key) {
     if (Handler handler = find_control_handler(key)) return handler;
+    if (Handler handler = find_texture_handler(key)) return handler;
 #ifdef SIMGPU_HAVE_AVX2
     static const bool kNew = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                              __builtin_cpu_supports("bmi2");

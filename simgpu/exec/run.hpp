@@ -13,6 +13,7 @@
 
 #include "simgpu/exec/memory.hpp"
 #include "simgpu/exec/ptx.hpp"
+#include "simgpu/exec/texture.hpp"
 
 namespace simgpu::exec {
 
@@ -34,6 +35,8 @@ enum class RunStatus {
     InvalidLaunch,       ///< geometry or parameters do not fit the kernel, or a symbol is missing
     StackOverflow,       ///< a thread's local memory ran out in recursion
     BarrierDeadlock,     ///< every thread left waits at a barrier that cannot complete
+    UnknownTexture,      ///< a texture or surface that is none was used; its number is in `detail`
+    OutsideSurface,      ///< beyond a surface's edge, where that is to stop the kernel
 };
 
 /// What a launch did. Deterministic: the same inputs give the same counts and the same bytes.
@@ -63,6 +66,8 @@ struct RunOptions {
     std::function<std::uint64_t()> globaltimer_ns;
     /// Takes what device-side printf writes. Without it: stdout.
     std::function<void(std::string_view)> print;
+    /// Texture and surface objects. Without it there are none.
+    Textures* textures = nullptr;
     /// SMs among which %smid is dealt out.
     std::uint32_t sm_count = 108;
     /// All CTAs are under way at once, and may wait for each other.

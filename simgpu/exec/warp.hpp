@@ -64,6 +64,12 @@ struct Launch {
 
     bool fill(CachedPage& page, std::uint64_t va, bool write);
 
+    /// The objects that were used last.
+    std::uint64_t texture_handle = 0;
+    const Texture* texture = nullptr;
+    std::uint64_t surface_handle = 0;
+    const Surface* surface = nullptr;
+
     /// What lies at kGridWorkspace, once it has been touched.
     std::unique_ptr<std::byte[]> grid_workspace;
 };
@@ -188,5 +194,8 @@ bool read_generic(Warp& warp, int lane, std::uint64_t address, void* into, std::
 
 /// Control-flow handlers, the same for every CPU.
 Handler find_control_handler(const OpKey& key);
+
+/// Those of textures and surfaces, likewise.
+Handler find_texture_handler(const OpKey& key);
 
 }  // namespace simgpu::exec
