@@ -15,10 +15,9 @@ constexpr double kHardly = 0.1;
 }  // namespace
 
 CopyTimes::CopyTimes(const Driver& driver, const cost::LinkModel& link)
-    : driver_(driver), link_(link), planned_link_(link) {
+    : driver_(driver), link_(link), planned_link_(link), spare_(driver) {
     timed_.reserve(kBurst);
     spans_.reserve(kBurst);
-    spare_.reserve(2 * kBurst + 4);
 }
 
 void CopyTimes::open(CUstream out, CUstream in) noexcept {
@@ -26,26 +25,16 @@ void CopyTimes::open(CUstream out, CUstream in) noexcept {
     streams_[index(cost::Direction::ToDevice)] = in;
 }
 
-CUevent CopyTimes::take_event() noexcept {
-    if (!spare_.empty()) {
-        const CUevent event = spare_.back();
-        spare_.pop_back();
-        return event;
-    }
-    CUevent event = nullptr;
-    return LIBSWAP_CU(driver_.cuEventCreate(&event, CU_EVENT_DEFAULT)) ? event : nullptr;
-}
-
 void CopyTimes::give_back(Timed& timed) noexcept {
-    for (CUevent* event : {&timed.begin, &timed.end})
-        if (*event) spare_.push_back(*event);
+    spare_.give_back(timed.begin);
+    spare_.give_back(timed.end);
     timed = {};
 }
 
 /// What is under way in either direction is over where its fence is.
 bool CopyTimes::begin_burst() noexcept {
     for (std::size_t i = 0; i < fences_.size(); ++i) {
-        if (!fences_[i]) fences_[i] = take_event();
+        if (!fences_[i]) fences_[i] = spare_.take();
         if (!fences_[i] || !LIBSWAP_CU(driver_.cuEventRecord(fences_[i], streams_[i])))
             return false;
     }
@@ -58,7 +47,7 @@ bool CopyTimes::begin(cost::Direction direction) noexcept {
     if (submitted_ >= kBurst + kPause && timed_.empty()) submitted_ = 0;
     if (submitted_ == 0 && !begin_burst()) submitted_ = kBurst;
     if (submitted_++ < kBurst) {
-        open_ = {take_event(), take_event(), direction, 0, 0};
+        open_ = {spare_.take(), spare_.take(), direction, 0, 0};
         if (open_.begin && open_.end &&
             LIBSWAP_CU(driver_.cuEventRecord(open_.begin, streams_[index(direction)])))
             return true;
@@ -148,12 +137,10 @@ void CopyTimes::close(bool context_gone) noexcept {
     for (Timed& timed : timed_) give_back(timed);
     timed_.clear();
     for (CUevent& fence : fences_) {
-        if (fence) spare_.push_back(fence);
+        spare_.give_back(fence);
         fence = nullptr;
     }
-    if (!context_gone)
-        for (CUevent event : spare_) LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(event));
-    spare_.clear();
+    spare_.close(context_gone);
     submitted_ = 0;
 }
 

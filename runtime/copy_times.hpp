@@ -17,6 +17,7 @@
 #include "cost/copy_forecast.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/model_error.hpp"
+#include "runtime/spare_events.hpp"
 
 namespace libswap {
 
@@ -70,7 +71,6 @@ class CopyTimes {
     void evaluate() noexcept;
     bool is_known(const cost::CopySpan& span) const noexcept;
     void note(const cost::CopySpan& span, std::size_t which) noexcept;
-    CUevent take_event() noexcept;
     void give_back(Timed& timed) noexcept;
 
     const Driver& driver_;
@@ -84,7 +84,7 @@ class CopyTimes {
     std::array<bool, 2> others_followed_{};  ///< copies that are not timed, behind those
     std::vector<Timed> timed_;               ///< of the burst, until it is looked at
     std::vector<cost::CopySpan> spans_;      ///< scratch of evaluate()
-    std::vector<CUevent> spare_;
+    SpareEvents spare_;
     Timed open_;  ///< between begin and end
 
     mutable std::mutex mutex_;

@@ -7,19 +7,12 @@
 
 namespace libswap {
 
-/// Null where there is none to be had, or where the host is too far ahead.
-CUevent IterationClock::take_event() noexcept {
+void IterationClock::begin(StreamIndex stream, const Mark& mark) noexcept {
     {
         std::lock_guard lock(mutex_);
-        if (count_ == kMostBegun) return nullptr;
-        if (spares_ != 0) return spare_events_[--spares_];
+        if (count_ == kMostBegun) return;  // the host is too far ahead
     }
-    CUevent event = nullptr;
-    return LIBSWAP_CU(driver_.cuEventCreate(&event, CU_EVENT_DEFAULT)) ? event : nullptr;
-}
-
-void IterationClock::begin(StreamIndex stream, const Mark& mark) noexcept {
-    const CUevent event = take_event();
+    const CUevent event = spare_.take();
     if (!event) return;
     const bool recorded =
         LIBSWAP_CU(driver_.cuEventRecord(event, streams_.handle(stream))).has_value();
@@ -30,7 +23,7 @@ void IterationClock::begin(StreamIndex stream, const Mark& mark) noexcept {
             return;
         }
     }
-    LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(event));
+    spare_.give_back(event);
 }
 
 std::optional<IterationTime> IterationClock::next() {
@@ -47,10 +40,10 @@ std::optional<IterationTime> IterationClock::next() {
         float ms = 0;
         const bool timed =
             driver_.cuEventElapsedTime(&ms, before.event, after.event) == CUDA_SUCCESS;
+        spare_.give_back(before.event);
         std::lock_guard lock(mutex_);
         first_ = (first_ + 1) % kMostBegun;
         --count_;
-        if (spares_ < spare_events_.size()) spare_events_[spares_++] = before.event;
         // Something else ran in between, or an iteration whose begin was not taken.
         if (!timed || after.mark.serial - before.mark.serial != before.mark.period) continue;
         const bool followed = before.mark.run == after.mark.run;
@@ -70,14 +63,15 @@ std::vector<IterationTime> IterationClock::last_iterations() {
 }
 
 void IterationClock::stop(bool context_gone) {
-    std::lock_guard lock(mutex_);
-    if (!context_gone) {
-        for (std::size_t i = 0; i < count_; ++i)
-            LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(begun_[(first_ + i) % kMostBegun].event));
-        for (std::size_t i = 0; i < spares_; ++i)
-            LIBSWAP_CU_IGNORE(driver_.cuEventDestroy(spare_events_[i]));
+    {
+        std::lock_guard lock(mutex_);
+        for (; count_ != 0; --count_) {
+            spare_.give_back(begun_[first_].event);
+            first_ = (first_ + 1) % kMostBegun;
+        }
+        first_ = 0;
     }
-    first_ = count_ = spares_ = 0;
+    spare_.close(context_gone);
 }
 
 }  // namespace libswap

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/spare_events.hpp"
 #include "runtime/stream_table.hpp"
 
 namespace libswap {
@@ -36,7 +37,7 @@ class IterationClock {
     static constexpr std::size_t kMostKept = 64;
 
     IterationClock(const Driver& driver, const StreamTable& streams) noexcept
-        : driver_(driver), streams_(streams) {}
+        : driver_(driver), streams_(streams), spare_(driver) {}
 
     /// The first operation of an iteration is about to be issued on a stream.
     void begin(StreamIndex stream, const Mark& mark) noexcept;
@@ -56,17 +57,14 @@ class IterationClock {
         Mark mark;
     };
 
-    CUevent take_event() noexcept;
-
     const Driver& driver_;
     const StreamTable& streams_;
+    SpareEvents spare_;
     std::mutex mutex_;
     // A launch's hook allocates nothing: rings of fixed size. Under mutex_.
     std::array<Begun, kMostBegun> begun_{};
     std::size_t first_ = 0;
     std::size_t count_ = 0;
-    std::array<CUevent, 2 * kMostBegun> spare_events_{};  ///< and some for threads in begin()
-    std::size_t spares_ = 0;
     std::array<IterationTime, kMostKept> times_{};
     std::size_t timed_ = 0;  ///< in all
 };

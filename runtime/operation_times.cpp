@@ -33,34 +33,20 @@ void OperationTimes::end_learning() noexcept {
 }
 
 bool OperationTimes::begin_events(StreamIndex stream, std::uint64_t serial) {
-    Timed timed;
-    timed.serial = serial;
     {
         std::lock_guard lock(mutex_);
         if (timed_.size() >= kMostOutstanding) return false;
-        if (!spare_events_.empty()) {
-            timed.begin = spare_events_.back();
-            spare_events_.pop_back();
-        }
-        if (!spare_events_.empty()) {
-            timed.end = spare_events_.back();
-            spare_events_.pop_back();
-        }
     }
-    bool ready = true;
-    for (CUevent* event : {&timed.begin, &timed.end})
-        if (!*event && !LIBSWAP_CU(parts_.driver->cuEventCreate(event, CU_EVENT_DEFAULT)))
-            ready = false;
-    ready = ready &&
-            LIBSWAP_CU(parts_.driver->cuEventRecord(timed.begin, parts_.streams->handle(stream)));
-    std::lock_guard lock(mutex_);
-    if (ready) {
+    const Timed timed{spare_.take(), spare_.take(), serial};
+    if (timed.begin && timed.end &&
+        LIBSWAP_CU(parts_.driver->cuEventRecord(timed.begin, parts_.streams->handle(stream)))) {
+        std::lock_guard lock(mutex_);
         timed_.push_back(timed);
-    } else {
-        for (CUevent event : {timed.begin, timed.end})
-            if (event) spare_events_.push_back(event);
+        return true;
     }
-    return ready;
+    spare_.give_back(timed.begin);
+    spare_.give_back(timed.end);
+    return false;
 }
 
 void OperationTimes::end_events(StreamIndex stream, std::uint64_t serial) {
@@ -101,10 +87,12 @@ bool OperationTimes::collect_events(std::vector<OperationTime>* out) {
             if (parts_.driver->cuEventElapsedTime(&ms, oldest.begin, oldest.end) == CUDA_SUCCESS)
                 out->push_back({oldest.serial, 0, static_cast<std::uint64_t>(double{ms} * 1e6)});
         }
-        std::lock_guard lock(mutex_);
-        timed_.pop_front();
-        spare_events_.push_back(oldest.begin);
-        spare_events_.push_back(oldest.end);
+        {
+            std::lock_guard lock(mutex_);
+            timed_.pop_front();
+        }
+        spare_.give_back(oldest.begin);
+        spare_.give_back(oldest.end);
     }
 }
 
@@ -115,16 +103,16 @@ bool OperationTimes::collect(bool hurry, std::vector<OperationTime>* out) {
 
 void OperationTimes::stop(bool context_gone) {
     end_learning();
-    std::lock_guard lock(mutex_);
-    if (!context_gone) {
-        for (const Timed& timed : timed_) {
-            LIBSWAP_CU_IGNORE(parts_.driver->cuEventDestroy(timed.begin));
-            LIBSWAP_CU_IGNORE(parts_.driver->cuEventDestroy(timed.end));
-        }
-        for (CUevent event : spare_events_) LIBSWAP_CU_IGNORE(parts_.driver->cuEventDestroy(event));
+    std::deque<Timed> timed;
+    {
+        std::lock_guard lock(mutex_);
+        timed.swap(timed_);
     }
-    timed_.clear();
-    spare_events_.clear();
+    for (const Timed& one : timed) {
+        spare_.give_back(one.begin);
+        spare_.give_back(one.end);
+    }
+    spare_.close(context_gone);
 }
 
 }  // namespace libswap

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/kernel_times.hpp"
+#include "runtime/spare_events.hpp"
 #include "runtime/stream_table.hpp"
 
 namespace libswap {
@@ -28,7 +29,7 @@ class OperationTimes {
     /// How one operation is timed.
     enum class How : std::uint8_t { None, Events, Cupti };
 
-    explicit OperationTimes(const Parts& parts) : parts_(parts) {}
+    explicit OperationTimes(const Parts& parts) : parts_(parts), spare_(*parts.driver) {}
 
     /// Around an operation. `learning`: CUPTI may be asked; the first time, it is started. By
     /// events only operations of a known stream are timed.
@@ -59,8 +60,8 @@ class OperationTimes {
     std::atomic<bool> learns_by_cupti_{false};  ///< acquired, not yet released
 
     std::mutex mutex_;
-    std::deque<Timed> timed_;  ///< this and the next: under mutex_
-    std::vector<CUevent> spare_events_;
+    std::deque<Timed> timed_;  ///< under mutex_
+    SpareEvents spare_;
 };
 
 }  // namespace libswap
