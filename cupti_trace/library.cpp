@@ -68,7 +68,10 @@ Loaded look_at_loaded() {
             auto& found = *static_cast<Loaded*>(data);
             if (file_name(info->dlpi_name).starts_with(kRuntime)) found.runtime = info->dlpi_name;
             found.driver |= file_name(info->dlpi_name).starts_with(kDriver);
-            if (found.user.empty() && needs_cupti(*info)) found.user = file_name(info->dlpi_name);
+            if (found.user.empty() && needs_cupti(*info)) {
+                found.user = file_name(info->dlpi_name);
+                if (found.user.empty()) found.user = "the program";  // it has no name there
+            }
             return 0;
         },
         &loaded);

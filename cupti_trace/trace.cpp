@@ -75,6 +75,16 @@ void buffer_completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, s
 
 void ignore_callback(void*, std::uint32_t, std::uint32_t, const void*) {}
 
+void free_buffers() noexcept {
+    Hand& h = hand();
+    std::lock_guard lock(h.mutex);
+    for (const Filled& buffer : h.filled) h.spare.push_back(buffer.data);
+    h.filled.clear();
+    h.given -= h.spare.size();
+    for (std::uint8_t* buffer : h.spare) std::free(buffer);
+    h.spare.clear();
+}
+
 }  // namespace
 
 class Trace::Impl {
@@ -98,13 +108,20 @@ class Trace::Impl {
         for (const std::uint32_t kind : kKinds) functions_.disable(kind);
     }
 
-    void stop() noexcept {
-        if (stopped_.exchange(true)) return;
+    /// Nothing stays behind that would come to functions which somebody else may register.
+    void hand_over() noexcept {
+        if (!begun_ || stopped_.exchange(true)) return;
         disable();
-        // What is kept back would come to functions that somebody else may have replaced.
-        if (!other_client().empty()) return;
+        functions_.flush(kFlushForced);
+        free_buffers();
+    }
+
+    void stop() noexcept {
+        if (!begun_ || stopped_.exchange(true)) return;
+        disable();
         functions_.flush(kFlushForced);
         functions_.finalize();
+        free_buffers();
     }
 
     void read(const Filled& buffer);
@@ -116,6 +133,7 @@ class Trace::Impl {
 
     const Functions functions_;
     Correlation correlation_;
+    bool begun_ = false;
     std::atomic<bool> disabled_{false};
     std::atomic<bool> stopped_{false};
 };
@@ -150,27 +168,30 @@ void Trace::Impl::read(const Filled& buffer) {
 Trace::Trace(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trace::~Trace() { stop(); }
 
-std::unique_ptr<Trace> Trace::start(bool beside_others, std::string* why) {
+std::unique_ptr<Trace> Trace::open(bool beside_others, std::string* why) {
     if (!beside_others) {
         *why = other_client();
         if (!why->empty()) return nullptr;
     }
     const auto functions = open_library(why);
     if (!functions) return nullptr;
+    return std::unique_ptr<Trace>(new Trace(std::make_unique<Impl>(*functions)));
+}
+
+bool Trace::begin(std::string* why) {
+    const Functions& functions = impl_->functions_;
     // Answers whether somebody has the callbacks; they are not kept.
     void* subscriber = nullptr;
-    if (functions->subscribe(&subscriber, ignore_callback, nullptr) != 0) {
+    if (functions.subscribe(&subscriber, ignore_callback, nullptr) != 0) {
         *why = "somebody else has CUPTI's callbacks";
-        return nullptr;
+        return false;
     }
-    functions->unsubscribe(subscriber);
-    auto impl = std::make_unique<Impl>(*functions);
-    if (!impl->enable()) {
-        impl->stop();
-        *why = "CUPTI refuses its activities";
-        return nullptr;
-    }
-    return std::unique_ptr<Trace>(new Trace(std::move(impl)));
+    functions.unsubscribe(subscriber);
+    impl_->begun_ = true;
+    if (impl_->enable()) return true;
+    impl_->stop();
+    *why = "CUPTI refuses its activities";
+    return false;
 }
 
 void Trace::enter(std::uint64_t tag) noexcept {
@@ -198,5 +219,6 @@ std::vector<TaggedTime> Trace::collect(bool all) {
 
 void Trace::disable() noexcept { impl_->disable(); }
 void Trace::stop() noexcept { impl_->stop(); }
+void Trace::hand_over() noexcept { impl_->hand_over(); }
 
 }  // namespace libswap::cupti

@@ -10,7 +10,9 @@
 //   collect() <-- buffers <-- records of kernels, copies and memsets, by correlation id
 //
 // CUPTI has one set of buffer functions in a process, so there is at most one Trace. Its callback
-// functions are not used: only whether somebody else has them is asked, once.
+// functions are not used: only whether somebody else has them is asked, once. CUPTI does not say
+// who has its buffers: whoever hears of another user, before that one's first call, calls
+// hand_over().
 #pragma once
 
 #include <cstdint>
@@ -29,10 +31,11 @@ struct TaggedTime {
 
 class Trace {
   public:
-    /// Null: *why says why not. Nobody else may have CUPTI's callbacks; nor may anything in the
-    /// process look as if it used CUPTI, unless `beside_others`. Loads a library, so not for a
-    /// thread that holds a lock.
-    static std::unique_ptr<Trace> start(bool beside_others, std::string* why);
+    /// Loads CUPTI, so not for a thread that holds a lock. Null: *why says why not. Nothing in the
+    /// process may look as if it used CUPTI, unless `beside_others`.
+    static std::unique_ptr<Trace> open(bool beside_others, std::string* why);
+    /// Begins to record. False: *why says why not; nobody else may have CUPTI's callbacks.
+    bool begin(std::string* why);
     /// Ends what stop() has not.
     ~Trace();
     Trace(const Trace&) = delete;
@@ -48,9 +51,12 @@ class Trace {
 
     /// No more is recorded; what is under way still comes by collect(). @thread any
     void disable() noexcept;
-    /// Takes CUPTI out of the process, unless somebody else uses it by now. After disable(), once
-    /// all tagged work is done. @thread any, inside a call of the driver's or the runtime's
+    /// Takes CUPTI out of the process. After disable(), once all tagged work is done. @thread any,
+    /// inside a call of the driver's or the runtime's
     void stop() noexcept;
+    /// Somebody else is about to use CUPTI: nothing of ours is left in it, and it stays. What it
+    /// has recorded for us is lost. @thread any; not beside collect() and stop()
+    void hand_over() noexcept;
 
   private:
     class Impl;

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interposer/cudnn_table.hpp"
+#include "interposer/library_table.hpp"
 #include "runtime/call_roles.hpp"
 
 namespace libswap {
@@ -23,7 +23,7 @@ template <class Function>
 Function* cudnn_function(std::atomic<void*>& known, const char* name) noexcept {
     void* function = known.load(std::memory_order_acquire);
     if (!function) {
-        function = find_cudnn_function(name);
+        function = find_library_function(name);
         known.store(function, std::memory_order_release);
     }
     return reinterpret_cast<Function*>(function);

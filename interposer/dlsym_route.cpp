@@ -3,9 +3,9 @@
 
 #include "interposer/dlsym_route.hpp"
 
-#include "interposer/cudnn_table.hpp"
 #include "interposer/elf_image.hpp"
 #include "interposer/hook_table.hpp"
+#include "interposer/library_table.hpp"
 #include "interposer/real_driver.hpp"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 
 // dlsym and dlvsym must not be ordinary functions: libc answers RTLD_NEXT and RTLD_DEFAULT by the
 // return address, so the jump to libc leaves the stack as the caller made it. Names that do not
-// begin with cu and a capital letter, or with cudn, cost a few comparisons. libswap_real_dlsym and
+// begin with cu and a capital letter, cudn or cupt, cost a few comparisons. libswap_real_dlsym and
 // _dlvsym begin as our own finders and become libc's functions.
 
 extern "C" {
@@ -69,8 +69,13 @@ __asm__(R"(
     cmpl $25, %eax
     jbe 2f
     cmpl $35, %eax          # 'd'
-    jne 1f
+    jne 3f
     cmpb $'n', 3(%rsi)
+    je 2f
+    jmp 1f
+3:  cmpl $47, %eax          # 'p'
+    jne 1f
+    cmpb $'t', 3(%rsi)
     je 2f
 1:  libswap_forward \number
 2:  pushq %rdi
@@ -166,17 +171,18 @@ Route route_by_handle(void* handle, Hook hook, const char* name, const char* ver
     return {hook_info(hook).address, handle};
 }
 
-/// cuDNN's hooks go where the look-up's answer is what they would call: so a library between the
-/// program and cuDNN that looks for the real one gets that, and not itself through us.
-Route route_cudnn(void* handle, void* hook, const char* name, const char* version,
-                  const void* caller) noexcept {
+/// Hooks of cuDNN and CUPTI go where the look-up's answer is what they would call: so a library
+/// between the program and cuDNN that looks for the real one gets that, and not itself through us.
+Route route_library(void* handle, void* hook, const char* name, const char* version,
+                    const void* caller) noexcept {
+    if (image_of_address(caller) == own_image()) return {nullptr, handle};  // our own use of CUPTI
     if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
         return {nullptr, is_reachable(name, caller) ? handle : handle_without_driver()};
     void* const found = lookup(handle, name, version);
     if (!found) return {nullptr, handle};
     if (image_of_address(found) == own_image())  // the program's own handle finds us first
         return {nullptr, lookup(RTLD_NEXT, name, nullptr) ? handle : handle_without_driver()};
-    if (find_cudnn_function(name) != found) return {nullptr, handle};
+    if (find_library_function(name) != found) return {nullptr, handle};
     lookup(handle, name, version);  // leaves dlerror as a successful look-up does
     return {hook, handle};
 }
@@ -198,9 +204,9 @@ libswap::Route libswap_route(void* handle, const char* name, const char* version
     using namespace libswap;
     const Hook hook = find_hook(name);
     if (hook == Hook::kCount) {
-        void* const cudnn = find_cudnn_hook(name);
-        if (!cudnn) return {nullptr, handle};
-        return route_cudnn(handle, cudnn, name, version, caller);
+        void* const library = find_library_hook(name);
+        if (!library) return {nullptr, handle};
+        return route_library(handle, library, name, version, caller);
     }
     if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return route_by_scope(handle, name, caller);
     return route_by_handle(handle, hook, name, version);

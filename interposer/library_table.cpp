@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 
-#include "interposer/cudnn_table.hpp"
+#include "interposer/library_table.hpp"
 
 #include "interposer/dlsym_route.hpp"
 
@@ -12,40 +12,59 @@ extern "C" {
 #define CUDNN(name) [[gnu::visibility("default")]] void name();
 #include "interposer/cudnn_exports.def"
 #undef CUDNN
+#define CUPTI(name, parameters, arguments) [[gnu::visibility("default")]] void name();
+#include "interposer/cupti_exports.def"
+#undef CUPTI
 }
 
 namespace libswap {
 namespace {
 
-struct CudnnHook {
+struct LibraryHook {
     std::string_view name;
     void (*address)();
 };
 
-constexpr CudnnHook kHooks[] = {
+constexpr LibraryHook kHooks[] = {
 #define CUDNN(name) {#name, &::name},
 #include "interposer/cudnn_exports.def"
 #undef CUDNN
+#define CUPTI(name, parameters, arguments) {#name, &::name},
+#include "interposer/cupti_exports.def"
+#undef CUPTI
 };
+
+struct Library {
+    std::string_view prefix;  ///< of its functions
+    const char* names[2];     ///< as it is loaded, the newest first
+};
+
+constexpr Library kLibraries[] = {{"cudnn", {"libcudnn.so.9", "libcudnn.so.8"}},
+                                  {"cupti", {"libcupti.so.13", "libcupti.so.12"}}};
 
 }  // namespace
 
-void* find_cudnn_hook(std::string_view name) noexcept {
-    if (!name.starts_with("cudnn")) return nullptr;
-    for (const CudnnHook& hook : kHooks)
-        if (hook.name == name) return reinterpret_cast<void*>(hook.address);
+void* find_library_hook(std::string_view name) noexcept {
+    for (const Library& library : kLibraries) {
+        if (!name.starts_with(library.prefix)) continue;
+        for (const LibraryHook& hook : kHooks)
+            if (hook.name == name) return reinterpret_cast<void*>(hook.address);
+    }
     return nullptr;
 }
 
-void* find_cudnn_function(const char* name) noexcept {
+void* find_library_function(const char* name) noexcept {
     if (void* next = real_dlsym(RTLD_NEXT, name)) return next;
     // Loaded by a library of the program's, for itself alone.
-    for (const char* library : {"libcudnn.so.9", "libcudnn.so.8"}) {
-        void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-        if (!handle) continue;
-        void* const function = real_dlsym(handle, name);
-        dlclose(handle);
-        if (function) return function;
+    for (const Library& library : kLibraries) {
+        if (!std::string_view(name).starts_with(library.prefix)) continue;
+        for (const char* loaded : library.names) {
+            void* const handle = dlopen(loaded, RTLD_LAZY | RTLD_NOLOAD);
+            if (!handle) continue;
+            void* const function = real_dlsym(handle, name);
+            dlclose(handle);
+            if (function) return function;
+        }
     }
     return nullptr;
 }

@@ -4,6 +4,7 @@
 #include "runtime/kernel_times.hpp"
 
 #include <new>
+#include <utility>
 
 #include "runtime/clock.hpp"
 #include "runtime/driver.hpp"
@@ -14,8 +15,9 @@ namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kCollectEveryNs = 2 * kMs;
-/// After the last tagged operation was issued: what has not come by then does not count.
-constexpr std::uint64_t kDrainNs = 200 * kMs;
+/// After the last tagged operation was issued: what has not come by then does not count. The host
+/// may be far ahead of the device; CUPTI goes sooner where all has come.
+constexpr std::uint64_t kDrainNs = 2000 * kMs;
 /// Operations without a single time, and how long that may last, until CUPTI is given up.
 constexpr std::uint64_t kPatience = 64;
 constexpr std::uint64_t kPatienceNs = 2000 * kMs;
@@ -52,18 +54,34 @@ void KernelTimes::acquire(CuptiUse use) noexcept try {
 
 void KernelTimes::start(CuptiUse use) {
     std::string why;
-    auto trace = cupti::Trace::start(use == CuptiUse::On, &why);
-    if (!trace) {
-        LIBSWAP_LOG(Info, "operations are timed by events: {}", why);
-        state_ = State::Over;
+    auto trace = cupti::Trace::open(use == CuptiUse::On, &why);
+    if (trace && begin(std::move(trace), &why)) {
+        LIBSWAP_LOG(Info, "operations are timed by CUPTI while the iteration is learnt");
         return;
     }
-    LIBSWAP_LOG(Info, "operations are timed by CUPTI while the iteration is learnt");
+    LIBSWAP_LOG(Info, "operations are timed by events: {}", why);
+    state_ = State::Over;
+}
+
+bool KernelTimes::begin(std::unique_ptr<cupti::Trace> trace, std::string* why) {
+    // Whoever comes now, waits, and finds it begun.
     std::lock_guard lock(mutex_);
+    if (others_) *why = "the program uses CUPTI";
+    if (others_ || !trace->begin(why)) return false;
     trace_ = std::move(trace);
     started_ns_ = now_ns();
     state_ = State::On;
     if (learners_ == 0) drain(started_ns_);  // who asked was done sooner
+    return true;
+}
+
+void KernelTimes::leave_to_others() noexcept {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(others_, true) || !trace_) return;
+    // A thread between enter() and leave() is not waited for: its operation's times are lost.
+    if (state_.exchange(State::Over) == State::Over) return;
+    trace_->hand_over();
+    LIBSWAP_LOG(Info, "operations are timed by events: the program begins to use CUPTI");
 }
 
 void KernelTimes::release() noexcept {

@@ -6,6 +6,7 @@
 //   Off --acquire()--> Starting --> On --release()--> Draining --collect()--> Drained --finish()-->
 //   Over
 //                          `--> Over: there is none, or somebody else uses it
+//   any --leave_to_others()--> Over
 //
 // acquire() and finish() load and unload a profiler: they are called inside hooks, on the program's
 // threads, where nothing of it is taken for the program's.
@@ -16,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "cupti_trace/trace.hpp"
@@ -56,11 +58,15 @@ class KernelTimes {
 
     /// Operations whose times came.
     std::uint64_t answered() const noexcept { return answered_.load(std::memory_order_relaxed); }
-    /// CUPTI is not in the process, or was taken out again.
+    /// CUPTI is not in the process, or was taken out again, or is somebody else's.
     bool is_out() const noexcept {
         const State state = state_.load(std::memory_order_acquire);
         return state == State::Off || state == State::Over;
     }
+
+    /// A profiler of the program's is about to use CUPTI, which has one user: ours lets go of it,
+    /// if it has it, and never takes it again. Returns when that is done. @thread any
+    void leave_to_others() noexcept;
 
     /// Takes CUPTI out of the process once nothing more comes. A load where there is nothing to do.
     void finish() noexcept {
@@ -71,6 +77,7 @@ class KernelTimes {
     enum class State : std::uint8_t { Off, Starting, On, Draining, Drained, Over };
     bool is_on() const noexcept { return state_.load(std::memory_order_seq_cst) == State::On; }
     void start(CuptiUse use);
+    bool begin(std::unique_ptr<cupti::Trace> trace, std::string* why);
     void take_out() noexcept;
     void drain(std::uint64_t now) noexcept;
     void drain_if_done(std::uint64_t now) noexcept;
@@ -81,7 +88,8 @@ class KernelTimes {
     std::atomic<int> inside_{0};  ///< threads between enter() and leave()
     std::atomic<std::uint64_t> entered_{0};
     std::atomic<std::uint64_t> answered_{0};
-    std::mutex mutex_;  ///< of all below; held across CUPTI's calls, never across the driver's
+    std::mutex mutex_;     ///< of all below; held across CUPTI's calls, never across the driver's
+    bool others_ = false;  ///< somebody else has used CUPTI
     std::unique_ptr<cupti::Trace> trace_;
     std::uint64_t started_ns_ = 0;
     std::uint64_t collected_ns_ = 0;

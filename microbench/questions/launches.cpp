@@ -105,8 +105,8 @@ Answer ask_cupti(Session& session, const AskOptions& options) {
     Launches launches(session, options.quick ? 3 : 30);
     launches.measure(table, ", before", [&] { launches.once(); });
     std::string why;
-    const auto trace = cupti::Trace::start(true, &why);
-    if (trace == nullptr) throw CudaError(CUDA_ERROR_NOT_SUPPORTED, why);
+    const auto trace = cupti::Trace::open(true, &why);
+    if (trace == nullptr || !trace->begin(&why)) throw CudaError(CUDA_ERROR_NOT_SUPPORTED, why);
     std::uint64_t tag = 0;
     launches.measure(table, ", recorded and tagged", [&] {
         trace->enter(++tag);

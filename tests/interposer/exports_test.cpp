@@ -31,6 +31,9 @@ std::set<std::string> hook_names() {
 #define CUDNN(name) #name,
 #include "interposer/cudnn_exports.def"
 #undef CUDNN
+#define CUPTI(name, parameters, arguments) #name,
+#include "interposer/cupti_exports.def"
+#undef CUPTI
         "dlsym", "dlvsym", "getenv"};
 }
 

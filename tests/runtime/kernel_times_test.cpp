@@ -162,7 +162,7 @@ TEST_F(Times, AreNotTakenOutUnderAnOperation) {
     ASSERT_TRUE(times_.enter(0, 1));
     release();
     std::vector<OperationTime> rest;
-    for (int k = 0; k < 80; ++k) {  // longer than it drains
+    for (int k = 0; k < 420; ++k) {  // longer than it drains
         times_.collect(0, false, &rest);
         times_.finish();
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -215,6 +215,72 @@ TEST_F(Times, AreNotAskedForWhereSomebodyHasTheCallbacksWhateverTheUserSays) {
     EXPECT_FALSE(in_use());
     EXPECT_EQ(unsubscribe(subscriber), kSuccess);
     dlclose(library);
+}
+
+/// A profiler of the program's: what CUPTI tells it of memsets.
+class Profiler {
+  public:
+    static void begin() {
+        g_memsets = 0;
+        EXPECT_EQ(
+            cupti<int (*)(Requested, Completed)>("cuptiActivityRegisterCallbacks")(give, take),
+            kSuccess);
+        EXPECT_EQ(cupti<int (*)(std::uint32_t)>("cuptiActivityEnable")(kMemset), kSuccess);
+    }
+    static int memsets() {
+        EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+        EXPECT_EQ(cupti<int (*)(std::uint32_t)>("cuptiActivityFlushAll")(1), kSuccess);
+        return g_memsets;
+    }
+    static void end() { EXPECT_EQ(cupti<int (*)()>("cuptiFinalize")(), kSuccess); }
+
+  private:
+    using Requested = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
+    using Completed = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);
+    static constexpr std::uint32_t kMemset = 2;
+    static inline int g_memsets = 0;
+    static inline std::uint8_t g_buffer[1 << 16];
+
+    static void give(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
+        *buffer = g_buffer;
+        *size = sizeof g_buffer;
+        *most = 0;
+    }
+    static void take(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+        const auto next =
+            cupti<int (*)(std::uint8_t*, std::size_t, void**)>("cuptiActivityGetNextRecord");
+        void* record = nullptr;
+        while (next(buffer, valid, &record) == kSuccess)
+            g_memsets += *static_cast<std::uint32_t*>(record) == kMemset ? 1 : 0;
+    }
+};
+
+TEST_F(Times, AreLeftToAProfilerThatBegins) {
+    acquire();
+    ASSERT_TRUE(operation(1));
+    ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+    ASSERT_TRUE(times_.enter(0, 2));  // on another thread, in the middle of a call
+    times_.leave_to_others();
+    EXPECT_TRUE(times_.is_out());
+    Profiler::begin();
+    times_.leave();
+    for (std::uint64_t serial = 3; serial < 13; ++serial) EXPECT_FALSE(operation(serial));
+    EXPECT_EQ(Profiler::memsets(), 10);
+    // The end of the learning takes nothing from it.
+    release();
+    end(times_);
+    EXPECT_TRUE(collect().empty());
+    for (std::uint64_t serial = 13; serial < 18; ++serial) EXPECT_FALSE(operation(serial));
+    EXPECT_EQ(Profiler::memsets(), 15);
+    Profiler::end();
+}
+
+TEST_F(Times, AreNotAskedForOnceSomebodyElseHasUsedCupti) {
+    times_.leave_to_others();
+    acquire(CuptiUse::On);
+    EXPECT_FALSE(operation(1));
+    EXPECT_TRUE(times_.is_out());
+    EXPECT_FALSE(in_use());
 }
 
 TEST_F(Times, OfAParentAreLeftAloneInItsChild) {

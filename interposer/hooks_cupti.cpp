@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// CUPTI's calls by which a profiler begins. There is one user of CUPTI in a process: whoever comes
+// has it, and ours lets go of it before the call is made.
+
+#include <cstdint>
+#include <new>
+#include <string_view>
+
+#include "interposer/counted_thunks.hpp"
+#include "interposer/elf_image.hpp"
+#include "interposer/library_table.hpp"
+#include "runtime/kernel_times.hpp"
+
+namespace libswap {
+namespace {
+
+constexpr int kCuptiNotInitialized = 15;  ///< CUPTI_ERROR_NOT_INITIALIZED
+
+/// CUPTI calls itself by its exported names, also on threads of its own, and on ours when we use
+/// it.
+bool is_the_programs(const void* caller) noexcept {
+    return libswap_hook_depth == 0 &&
+           !std::string_view(image_of_address(caller).soname()).starts_with("libcupti");
+}
+
+void leave_to_others() noexcept {
+    try {
+        KernelTimes::instance().leave_to_others();
+    } catch (const std::bad_alloc&) {
+        // Then there is none of ours either.
+    }
+}
+
+}  // namespace
+}  // namespace libswap
+
+#define CUPTI(name, parameters, arguments)                                                    \
+    extern "C" [[gnu::visibility("default")]] int name parameters {                           \
+        using namespace libswap;                                                              \
+        if (is_the_programs(__builtin_return_address(0))) leave_to_others();                  \
+        auto* const real = reinterpret_cast<int(*) parameters>(find_library_function(#name)); \
+        return real ? real arguments : kCuptiNotInitialized;                                  \
+    }
+#include "interposer/cupti_exports.def"
+#undef CUPTI
