@@ -48,8 +48,8 @@ bool moved(const cost::LinkModel& from, const cost::LinkModel& to) {
            moved(from.to_host_duplex_gbps, to.to_host_duplex_gbps, kLinkMoved) ||
            moved(from.to_device_duplex_gbps, to.to_device_duplex_gbps, kLinkMoved);
 }
-/// Once the last operation is issued that a plan waits for: what is kept back for longer than that
-/// is planned without.
+/// Once the last operation is complete that a plan waits for: what is kept back for longer than
+/// that is planned without.
 constexpr std::uint64_t kMostWaitForTimesNs = 100'000'000;
 
 }  // namespace
@@ -205,9 +205,10 @@ void Learning::learn_time(const OperationTime& time, std::uint64_t gap_ns) {
     if (parts_.log) parts_.log->op_time(time.serial, time.start_ns, time.end_ns);
 }
 
-/// A plan waits for times, and has for long enough since the last of them could come.
+/// A plan waits for times, and has for long enough since the device did what they are of.
 bool Learning::waited_for_times() {
-    if (!plan_wanted_after_times_ || last_issued_ <= plan_from_serial_) {
+    if (!plan_wanted_after_times_ || last_issued_ <= plan_from_serial_ ||
+        !is_complete(plan_from_serial_)) {
         times_awaited_ns_ = 0;
         return false;
     }

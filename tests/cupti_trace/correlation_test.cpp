@@ -65,5 +65,50 @@ TEST(Correlation, ForgetsIdsThatComeAgainLater) {
     EXPECT_EQ(again[0].start_ns, 1000u);
 }
 
+/// A host that runs seconds ahead of its device.
+TEST(Correlation, WaitsForOperationsThatRunMuchLater) {
+    Correlation correlation;
+    std::vector<TaggedTime> out;
+    for (std::uint32_t id = 1; id <= 1000; ++id) {
+        correlation.note_tag(id, 100 + id);
+        correlation.take(&out);
+    }
+    EXPECT_TRUE(out.empty());
+    for (std::uint32_t id = 1; id <= 1000; ++id)
+        correlation.note_operation(id, 10 * id, 10 * id + 5);
+    correlation.take(&out);
+    ASSERT_EQ(out.size(), 1000u);
+    EXPECT_EQ(out[0].tag - 100, out[0].start_ns / 10);
+    for (int i = 0; i < kLongAfter; ++i) correlation.take(&out);
+    EXPECT_EQ(out.size(), 1000u);
+    EXPECT_EQ(correlation.size(), 0u);
+}
+
+TEST(Correlation, ForgetsWhatNobodyTagged) {
+    Correlation correlation;
+    std::vector<TaggedTime> out;
+    for (std::uint32_t id = 1; id <= 1000; ++id) {
+        correlation.note_operation(id, 10, 20);
+        correlation.take(&out);
+    }
+    EXPECT_TRUE(out.empty());
+    EXPECT_LT(correlation.size(), 100u);
+}
+
+TEST(Correlation, RemembersSoManyCallsAndNoMore) {
+    Correlation correlation;
+    std::vector<TaggedTime> out;
+    constexpr std::uint32_t kCalls = Correlation::kMostAwaited + 1000;
+    for (std::uint32_t id = 1; id <= kCalls; ++id) correlation.note_tag(id, id);
+    correlation.take(&out);
+    EXPECT_EQ(correlation.size(), Correlation::kMostAwaited);
+    // The oldest are gone.
+    correlation.note_operation(1, 10, 20);
+    correlation.note_operation(kCalls, 10, 20);
+    correlation.take(&out);
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(out[0].tag, kCalls);
+}
+
 }  // namespace
 }  // namespace libswap::cupti
