@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 namespace libswap::bench {
 
 namespace {
 
 constexpr std::uint32_t kMostStrided = 1023;
+constexpr std::uint32_t kToldRounds = 8;  // of those that come after others
 constexpr std::uint64_t kNoTranslationBytes = std::uint64_t{512} << 10;
 
 class Finder {
@@ -98,18 +100,33 @@ class Finder {
         geometry_.bytes = geometry_.ways = 0;
         if (run <= least || run >= most) return;
         geometry_.bytes = run * line;
+        companion_ = companion(run * line);
         std::vector<std::uint64_t> offsets;
         if (run < kMostStrided) {
             for (std::uint32_t k = 0; k <= run; ++k) offsets.push_back(k * stride_bytes(line));
+            group_ = contending(prober_, request_.view, offsets, companion_);
         } else if (!request_.is_translation) {
-            offsets = slow_offsets(prober_, request_.view, line, run + 1);
+            group_ = overflowing_set({line, run + 1, companion_});
         }
-        companion_ = companion(run * line);
-        group_ = contending(prober_, request_.view, offsets, companion_);
         join_sectors();
         if (group_.size() < 2) return;
         geometry_.ways = static_cast<std::uint32_t>(group_.size() - 1);
         geometry_.hashed = is_hashed();
+    }
+
+    /// Of a run one line too long: the lines of the set that has one too many. Only all of them
+    /// together do not fit.
+    std::vector<std::uint64_t> overflowing_set(const Run& run) {
+        constexpr std::uint32_t kMostTries = 20;
+        std::set<std::uint64_t> slow;
+        std::vector<std::uint64_t> group;
+        for (std::uint32_t which = 0; which < kMostTries && group.size() < 2; ++which) {
+            const std::size_t before = slow.size();
+            find_slow_offsets(prober_, request_.view, run, which, &slow);
+            if (slow.size() == before) continue;
+            group = contending(prober_, request_.view, {slow.begin(), slow.end()}, companion_);
+        }
+        return group;
     }
 
     /// Sectors of one line leave it together: one address per line is enough.
@@ -174,14 +191,15 @@ Geometry find_geometry(Prober& prober, const GeometryRequest& request) {
 
 std::uint64_t find_fill_bytes(Prober& prober, const LevelView& view, std::uint64_t start_bytes,
                               std::uint64_t step_bytes, std::uint32_t loads, std::uint32_t rounds) {
+    const std::uint32_t told = rounds == 0 ? 1 : kToldRounds;
     Sweep sweep;
     sweep.skip = rounds * loads;
     sweep.path = view.path;
     sweep.start_bytes = start_bytes;
     sweep.length_bytes = step_bytes * loads;
     sweep.step_bytes = step_bytes;
-    sweep.count = loads;
-    sweep.threshold_cycles = view.threshold.cycles(loads);
+    sweep.count = told * loads;
+    sweep.threshold_cycles = view.threshold.cycles(sweep.count);
     const auto samples = prober.sweep(sweep).samples;
     constexpr double kAligned = 0.95;
     constexpr double kPresent = 0.5;
@@ -189,8 +207,8 @@ std::uint64_t find_fill_bytes(Prober& prober, const LevelView& view, std::uint64
         if (!std::has_single_bit(size)) size = std::bit_floor(size);
         std::size_t aligned = 0;
         for (const Sample& s : samples)
-            aligned += (start_bytes + s.index * step_bytes) % size < step_bytes ? 1 : 0;
-        const auto expected = static_cast<double>(sweep.length_bytes / size);
+            aligned += (start_bytes + s.index % loads * step_bytes) % size < step_bytes ? 1 : 0;
+        const auto expected = static_cast<double>(told * sweep.length_bytes / size);
         if (static_cast<double>(aligned) >= kAligned * static_cast<double>(samples.size()) &&
             static_cast<double>(aligned) >= kPresent * expected)
             return size;

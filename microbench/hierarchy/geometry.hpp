@@ -33,8 +33,8 @@ struct GeometryRequest {
 Geometry find_geometry(Prober& prober, const GeometryRequest& request);
 
 /// What a miss brings: the spacing of slow loads in memory that the level does not hold, read
-/// upwards `step_bytes` at a time from `start_bytes`, after as many rounds of the same. A power of
-/// two; 0 if there is no spacing.
+/// upwards `step_bytes` at a time from `start_bytes`: for the first time, or after some rounds of
+/// the same. A power of two; 0 if there is no spacing.
 std::uint64_t find_fill_bytes(Prober& prober, const LevelView& view, std::uint64_t start_bytes,
                               std::uint64_t step_bytes, std::uint32_t loads, std::uint32_t rounds);
 

@@ -3,13 +3,18 @@
 #include "microbench/hierarchy/hierarchy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "microbench/hierarchy/statistics.hpp"
 
 namespace libswap::bench {
 
 namespace {
 
-constexpr std::uint64_t kCurveStep = 128;
+constexpr std::uint64_t kLeastCurveStep = 128;
+constexpr std::uint64_t kMostCurveStep = 1024;
+constexpr std::uint64_t kColdBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kPageStep = std::uint64_t{2} << 20;  // as large as pages are
 constexpr double kSame = 0.06;                               // relative
 
@@ -21,8 +26,10 @@ class Analysis {
         : prober_(prober), circle_bytes_(std::min(circle_bytes, prober.bytes())) {}
 
     Hierarchy run() {
-        for (const LoadPath path : {LoadPath::Global, LoadPath::Data, LoadPath::ReadOnly})
-            curve(path) = measure_latency_curve(prober_, {path, kCurveStep, circle_bytes_});
+        for (const LoadPath path : {LoadPath::Global, LoadPath::Data, LoadPath::ReadOnly}) {
+            step_bytes(path) = curve_step(path);
+            curve(path) = measure_latency_curve(prober_, {path, step_bytes(path), circle_bytes_});
+        }
         if (found_.global_curve.levels.empty()) {
             miss("nothing of the memory hierarchy: " + prober_.error());
             return found_;
@@ -40,6 +47,35 @@ class Analysis {
     LatencyCurve& curve(LoadPath path) {
         if (path == LoadPath::Data) return found_.data_curve;
         return path == LoadPath::Global ? found_.global_curve : found_.read_only_curve;
+    }
+
+    std::uint64_t& step_bytes(LoadPath path) { return step_bytes_[static_cast<std::size_t>(path)]; }
+
+    /// Latencies of loads in memory that nobody has read yet: the `place`th MiB from the end.
+    std::vector<double> cold_cycles(LoadPath path, std::uint64_t step, std::uint64_t place) {
+        Sweep sweep;
+        sweep.path = path;
+        sweep.start_bytes = prober_.bytes() - place * kColdBytes;
+        sweep.step_bytes = step;
+        sweep.count = kColdBytes / kMostCurveStep;
+        sweep.length_bytes = sweep.step_bytes * sweep.count;
+        std::vector<double> cycles;
+        for (const Sample& s : prober_.sweep(sweep).samples) cycles.push_back(s.cycles);
+        return cycles;
+    }
+
+    /// The smallest step between two loads at which neighbours bring nothing for each other.
+    std::uint64_t curve_step(LoadPath path) {
+        constexpr double kSlow = 0.88;  // of what loads far apart take
+        constexpr std::uint64_t kPlaces = 5;
+        if (prober_.bytes() < 3 * kPlaces * kColdBytes) return kLeastCurveStep;
+        std::uint64_t place = kPlaces * static_cast<std::uint64_t>(path);
+        const double apart = median(cold_cycles(path, kMostCurveStep, ++place));
+        std::uint64_t step = kLeastCurveStep;
+        while (step < kMostCurveStep &&
+               quantile(cold_cycles(path, step, ++place), 0.25) < kSlow * apart)
+            step *= 2;
+        return step;
     }
 
     void miss(std::string what) { found_.not_measured.push_back(std::move(what)); }
@@ -76,7 +112,8 @@ class Analysis {
         } else {
             // Hashed, a cache holds as many lines of the curve's step as of its own, which are
             // smaller.
-            request.least_bytes = levels[level].last_bytes / 16;
+            constexpr std::uint64_t kSmallestLine = 32;
+            request.least_bytes = levels[level].last_bytes * kSmallestLine / (4 * step_bytes(path));
             request.most_bytes = 2 * levels[level + 1].first_bytes;
             cache.geometry = find_geometry(prober_, request);
         }
@@ -123,12 +160,14 @@ class Analysis {
     }
 
     void translations() {
-        constexpr std::uint64_t kStagger = 128;
+        // To other sets of the device's cache, and not by the one line that a hashed index can
+        // undo.
+        const std::uint64_t stagger = step_bytes(LoadPath::Global) * 3 / 2;
         auto& curve = found_.translation_curve;
         curve = measure_latency_curve(prober_,
-                                      {LoadPath::Global, kPageStep + kStagger, prober_.bytes()});
+                                      {LoadPath::Global, kPageStep + stagger, prober_.bytes()});
         for (std::size_t k = 0; k + 1 < curve.levels.size(); ++k) {
-            translation(k, kStagger);
+            translation(k, stagger);
         }
         if (found_.translations.empty()) miss("translations: no effect of pages seen");
     }
@@ -180,6 +219,7 @@ class Analysis {
 
     Prober& prober_;
     std::uint64_t circle_bytes_;
+    std::array<std::uint64_t, 3> step_bytes_{};  ///< of each path's curve
     Hierarchy found_;
 };
 

@@ -59,6 +59,19 @@ LatencyLevel level_of(const std::vector<Footprint>& all, std::size_t first, std:
     return level;
 }
 
+/// A footprint of which half hits and half misses may have a median between both: no plateau, but
+/// as wide as the two are apart.
+void drop_mixtures(std::vector<LatencyLevel>& levels) {
+    constexpr double kWide = 3;
+    if (levels.size() < 3) return;
+    double least = levels.front().deviation;
+    for (const LatencyLevel& level : levels) least = std::min(least, level.deviation);
+    for (auto it = levels.begin() + 1; it + 1 != levels.end();) {
+        const bool mixture = it->first_bytes == it->last_bytes && it->deviation > kWide * least;
+        it = mixture ? levels.erase(it) : it + 1;
+    }
+}
+
 }  // namespace
 
 const char* load_path_name(LoadPath path) {
@@ -96,6 +109,7 @@ LatencyCurve measure_latency_curve(Prober& prober, const CurveRequest& request) 
         }
         first = k + 1;
     }
+    drop_mixtures(curve.levels);
     return curve;
 }
 

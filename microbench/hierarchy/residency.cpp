@@ -3,9 +3,11 @@
 #include "microbench/hierarchy/residency.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 namespace libswap::bench {
 
@@ -37,7 +39,23 @@ struct Circle {
     std::uint32_t count = 0;
     std::uint32_t companion_bytes = 0;
     bool downwards = false;
+    std::uint32_t order = 1;  ///< from one line to the next, unless downwards; coprime to the count
+
+    std::uint32_t next() const { return downwards && count > 1 ? count - 1 : order; }
+    std::uint32_t line(std::uint64_t load) const {
+        return static_cast<std::uint32_t>(load % count * next() % count);
+    }
 };
+
+/// Orders in which a circle of `count` can be read, other than up and down, as far apart as they
+/// go: the golden section never meets the same twice. 0: there is no such order.
+std::uint32_t order_through(std::uint32_t count, std::uint32_t which) {
+    constexpr double kGoldenSection = 0.6180339887;
+    const double part = std::fmod(0.38 + kGoldenSection * which, 1.0);
+    auto order = std::max<std::uint32_t>(2, static_cast<std::uint32_t>(part * count));
+    while (order < count && std::gcd(order, count) != 1) ++order;
+    return order < count ? order : 0;
+}
 
 /// Downwards, the first load of a page is that of its last line, and that of the highest line.
 bool counts(const Circle& circle, std::uint32_t line) {
@@ -52,9 +70,7 @@ Slow slow_loads(Prober& prober, const LevelView& view, const Circle& circle, std
     sweep.path = view.path;
     sweep.start_bytes = circle.start_bytes;
     sweep.length_bytes = circle.step_bytes * circle.count;
-    // Downwards is upwards by all but one step.
-    sweep.step_bytes = circle.downwards && circle.count > 1 ? sweep.length_bytes - circle.step_bytes
-                                                            : circle.step_bytes;
+    sweep.step_bytes = circle.step_bytes * circle.next();
     sweep.skip = static_cast<std::uint32_t>((rounds - told_rounds) * circle.count);
     sweep.count = told_rounds * circle.count;
     sweep.threshold_cycles = view.threshold.cycles(sweep.count);
@@ -64,9 +80,7 @@ Slow slow_loads(Prober& prober, const LevelView& view, const Circle& circle, std
     // What was not told is as the part that was.
     const std::uint64_t untold = result.flagged - result.samples.size();
     for (const Sample& s : result.samples) {
-        const std::uint32_t place = s.index % circle.count;
-        // Downwards begins at line 0, then goes on from the highest.
-        const std::uint32_t line = circle.downwards ? (circle.count - place) % circle.count : place;
+        const std::uint32_t line = circle.line(s.index);
         if (!counts(circle, line)) continue;
         ++slow.total;
         ++slow.by_line[line];
@@ -87,37 +101,69 @@ std::vector<std::uint64_t> round_plan(const LevelView& view, std::uint64_t count
     return plan;
 }
 
-/// Reads the circle in other orders. Lines of before can sit in a tree's blind spot for ever while
-/// the order stays the same.
-void shake(Prober& prober, const LevelView& view, const Circle& circle, std::uint64_t rounds) {
-    std::uint32_t stride = 1;
-    for (const double part : {0.38, 0.71, 0.15}) {
-        stride = std::max<std::uint32_t>(2, static_cast<std::uint32_t>(part * circle.count));
-        while (std::gcd(stride, circle.count) != 1) ++stride;
+/// Reads the circle in other orders, about `rounds` times in all. Lines of before can sit in a
+/// tree's blind spot for ever while the order stays the same.
+void shake(Prober& prober, const LevelView& view, const Circle& circle, std::uint64_t rounds,
+           std::uint32_t first_order) {
+    constexpr std::uint32_t kOrders = 6;
+    for (std::uint32_t which = 0; which < kOrders; ++which) {
         Sweep sweep;
         sweep.path = view.path;
         sweep.start_bytes = circle.start_bytes;
         sweep.length_bytes = circle.step_bytes * circle.count;
-        sweep.step_bytes = circle.step_bytes * (stride % circle.count);
-        sweep.skip = static_cast<std::uint32_t>(rounds * circle.count);
+        sweep.step_bytes = circle.step_bytes * order_through(circle.count, first_order + which);
+        sweep.skip = static_cast<std::uint32_t>((rounds / kOrders + 1) * circle.count);
         sweep.companion_bytes = circle.companion_bytes;
         if (sweep.step_bytes != 0) prober.sweep(sweep);
     }
 }
 
-bool circle_fits(Prober& prober, const LevelView& view, const Circle& circle) {
-    const std::uint64_t settling = settling_rounds(circle.count);
-    for (const std::uint64_t rounds : round_plan(view, circle.count)) {
-        if (!view.starts_empty && rounds >= settling && circle.count > 2)
-            shake(prober, view, circle, rounds / 4);
+/// Lines that missed in every round.
+std::vector<std::uint32_t> steady_lines(const Slow& slow) {
+    std::vector<std::uint32_t> lines;
+    for (const auto& [line, times] : slow.by_line)
+        if (times == kCleanRounds) lines.push_back(line);
+    return lines;
+}
+
+/// So many do not vanish with more rounds. Of a few lines they may: random replacement can throw
+/// them out for those of before, again and again.
+bool all_slow(const Circle& circle, const Slow& slow) {
+    constexpr std::uint32_t kFew = 16;
+    constexpr double kNearlyAll = 0.9;
+    return circle.count >= kFew &&
+           static_cast<double>(slow.total) >= kNearlyAll * kCleanRounds * circle.count;
+}
+
+enum class Verdict { Fits, DoesNot, Unknown };
+
+/// Shakes, and reads the circle for some rounds.
+Verdict try_circle(Prober& prober, const LevelView& view, const Circle& circle,
+                   std::uint64_t rounds) {
+    const bool settles = rounds >= settling_rounds(circle.count);
+    const bool shakes = settles && !view.starts_empty && circle.count > 2;
+    // What misses in every round, and again after other orders, does not vanish with more of them.
+    constexpr std::uint32_t kAttempts = 4;
+    std::vector<std::uint32_t> before;
+    for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
+        if (shakes) shake(prober, view, circle, rounds / 2, 6 * attempt);
         const Slow slow = slow_loads(prober, view, circle, rounds, kCleanRounds);
-        if (!prober.error().empty()) return false;
-        if (slow.total == 0) return true;
-        // What misses in every round, or so many, does not vanish with more of them.
-        const auto steady = std::count_if(slow.by_line.begin(), slow.by_line.end(),
-                                          [](auto& line) { return line.second == kCleanRounds; });
-        if (slow.total > std::max<std::uint64_t>(8, circle.count)) return false;
-        if (rounds >= settling && steady >= 2) return false;
+        if (!prober.error().empty()) return Verdict::DoesNot;
+        if (slow.total == 0) return Verdict::Fits;
+        if (!settles) return all_slow(circle, slow) ? Verdict::DoesNot : Verdict::Unknown;
+        if (slow.total > std::max<std::uint64_t>(8, circle.count)) return Verdict::DoesNot;
+        const std::vector<std::uint32_t> steady = steady_lines(slow);
+        if (steady.size() < 2) return Verdict::Unknown;
+        if (!shakes || steady == before) return Verdict::DoesNot;
+        before = steady;
+    }
+    return Verdict::DoesNot;
+}
+
+bool circle_fits(Prober& prober, const LevelView& view, const Circle& circle) {
+    for (const std::uint64_t rounds : round_plan(view, circle.count)) {
+        const Verdict verdict = try_circle(prober, view, circle, rounds);
+        if (verdict != Verdict::Unknown) return verdict == Verdict::Fits;
     }
     return false;
 }
@@ -168,27 +214,32 @@ std::uint32_t longest_run(Prober& prober, const LevelView& view, std::uint64_t l
                   [&](std::uint32_t lines) { return run_fits(prober, view, line_bytes, lines); });
 }
 
-std::vector<std::uint64_t> slow_offsets(Prober& prober, const LevelView& view,
-                                        std::uint64_t line_bytes, std::uint32_t lines) {
-    constexpr std::uint64_t kRounds = 60;
+void find_slow_offsets(Prober& prober, const LevelView& view, const Run& run, std::uint32_t which,
+                       std::set<std::uint64_t>* offsets) {
+    constexpr std::uint64_t kRoundsDown = 60;
+    constexpr std::uint64_t kRounds = 12;
+    constexpr std::uint32_t kOrders = 4;
     Circle circle;
-    circle.step_bytes = line_bytes;
-    circle.count = lines;
-    circle.downwards = true;
-    const std::uint64_t rounds =
-        std::clamp<std::uint64_t>(kMostLoads / lines, kCleanRounds + 2, kRounds);
-    const auto told = static_cast<std::uint32_t>(rounds - 2);
-    const Slow slow = slow_loads(prober, view, circle, rounds, told);
-    std::vector<std::uint64_t> offsets;
-    for (const auto& [line, times] : slow.by_line) offsets.push_back(line * line_bytes);
-    return offsets;
+    circle.step_bytes = run.line_bytes;
+    circle.count = run.lines;
+    circle.downwards = which == 0;
+    if (which != 0) circle.companion_bytes = run.companion_bytes;
+    const std::uint64_t rounds = std::clamp<std::uint64_t>(kMostLoads / run.lines, kCleanRounds + 2,
+                                                           which == 0 ? kRoundsDown : kRounds);
+    for (std::uint32_t k = 0; k < (which == 0 ? 1 : kOrders); ++k) {
+        if (which != 0) circle.order = order_through(run.lines, kOrders * (which - 1) + k);
+        if (circle.order == 0) continue;
+        const Slow slow =
+            slow_loads(prober, view, circle, rounds, static_cast<std::uint32_t>(rounds - 2));
+        for (const auto& [line, times] : slow.by_line) offsets->insert(line * run.line_bytes);
+    }
 }
 
 std::vector<std::uint64_t> contending(Prober& prober, const LevelView& view,
                                       const std::vector<std::uint64_t>& offsets,
                                       std::uint32_t companion_bytes) {
     const std::size_t count = offsets.size();
-    const std::size_t launches = std::clamp<std::size_t>(count / 8, 8, 64);
+    const std::size_t launches = std::clamp<std::size_t>(count / 2, 16, 64);
     if (count == 0 || count > Prober::kMostSamples / 4) return {};
     std::vector<std::uint32_t> slow(count, 0);
     std::mt19937 random(1);
@@ -207,7 +258,8 @@ std::vector<std::uint64_t> contending(Prober& prober, const LevelView& view,
             }
         }
         const auto cycles = prober.probe(view.path, sequence, companion_bytes);
-        // The first half fills the set.
+        // The first half fills the set, and what was in it before takes its time to go.
+        if (launch < launches / 2) continue;
         rounds += static_cast<double>(cycles.size()) / 2 / static_cast<double>(count);
         for (std::size_t k = cycles.size() / 2; k < cycles.size(); ++k) {
             if (cycles[k] >= threshold) ++slow[who[k]];

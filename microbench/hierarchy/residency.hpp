@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "microbench/hierarchy/latency_levels.hpp"
@@ -44,9 +45,18 @@ bool run_fits(Prober& prober, const LevelView& view, std::uint64_t line_bytes, s
 std::uint32_t longest_run(Prober& prober, const LevelView& view, std::uint64_t line_bytes,
                           std::uint32_t least, std::uint32_t most);
 
-/// Offsets in a run one line too long that are slow: the lines of the set that overflows.
-std::vector<std::uint64_t> slow_offsets(Prober& prober, const LevelView& view,
-                                        std::uint64_t line_bytes, std::uint32_t lines);
+/// A contiguous run. `companion_bytes`: for orders other than down.
+struct Run {
+    std::uint64_t line_bytes = 0;
+    std::uint32_t lines = 0;
+    std::uint32_t companion_bytes = 0;
+};
+
+/// Adds offsets in a run one line too long that are slow: lines of the set that overflows, and a
+/// few that noise made slow. `which`: 0 reads downwards, each other number in orders of its own. In
+/// one order a tree lets only some of the set's lines miss.
+void find_slow_offsets(Prober& prober, const LevelView& view, const Run& run, std::uint32_t which,
+                       std::set<std::uint64_t>* offsets);
 
 /// Which of `offsets` miss now and then when all are read over and over in changing orders, and so
 /// share a set that is too small for them.

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <vector>
 
 #include "tests/microbench/model_prober.hpp"
 
@@ -98,6 +99,68 @@ CacheProfile random_profile(std::uint32_t seed) {
     return profile;
 }
 
+Replacement any_replacement(std::mt19937& random) {
+    return one_of<Replacement>(
+        random, {Replacement::Lru, Replacement::PseudoLru, Replacement::Random, Replacement::Fifo});
+}
+
+/// Lines up to 256 bytes, any number of ways and sets; each cache with a replacement and an index
+/// of its own, which may be a tree behind a hash.
+simgpu::CacheShape odd_shape(std::mt19937& random, const std::vector<std::uint32_t>& ways,
+                             const std::vector<std::uint32_t>& sets) {
+    simgpu::CacheShape shape;
+    shape.line_bytes = one_of<std::uint64_t>(random, {32, 64, 128, 256});
+    shape.ways = ways[random() % ways.size()];
+    shape.sets = sets[random() % sets.size()];
+    shape.replacement = any_replacement(random);
+    if (random() % 3 == 0) {
+        shape.index = SetIndex::Hashed;
+        shape.sets = std::bit_ceil(shape.sets);
+    }
+    return shape;
+}
+
+void grow_to(simgpu::CacheShape& shape, std::uint64_t least_bytes) {
+    while (std::uint64_t{shape.sets} * shape.ways * shape.line_bytes < least_bytes) shape.sets *= 2;
+}
+
+/// A made-up device as no device is.
+CacheProfile odd_profile(std::uint32_t seed) {
+    std::mt19937 random(7919 * seed + 13);
+    std::uniform_real_distribution<double> part(0, 1);
+    CacheProfile profile;
+    profile.noise = 0.05;
+    profile.seed = seed;
+    CacheLevel l1;
+    l1.name = "L1";
+    l1.per_sm = true;
+    l1.is_virtual = part(random) < 0.5;
+    l1.shape = odd_shape(random, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 32, 48},
+                         {1, 3, 4, 6, 7, 8, 12, 16, 20, 24, 31, 32, 48, 56, 64, 96});
+    grow_to(l1.shape, 4 * kKib);
+    l1.sector_bytes = part(random) < 0.3 ? 32 : l1.shape.line_bytes;
+    l1.latency_cycles = 18 + 25 * part(random);
+    CacheLevel l2;
+    l2.name = "L2";
+    l2.shape = odd_shape(random, {4, 5, 6, 7, 8, 11, 12, 16, 18, 24, 32, 48, 64},
+                         {16, 24, 40, 48, 56, 80, 96, 112, 33, 100});
+    profile.caches = {l1};
+    grow_to(l2.shape, std::max(4 * profile.cache_bytes(0), 192 * kKib));
+    l2.sector_bytes = part(random) < 0.3 ? 32 : l2.shape.line_bytes;
+    l2.latency_cycles = l1.latency_cycles * (2.5 + 5 * part(random));
+    profile.caches = {l1, l2};
+    profile.memory_latency_cycles = l2.latency_cycles * (1.4 + 1.8 * part(random));
+    TlbLevel tlb;
+    tlb.shape.line_bytes = one_of<std::uint64_t>(random, {2 * kMib, kMib, 128 * kKib, 64 * kKib});
+    tlb.shape.ways = one_of<std::uint32_t>(random, {4, 8, 12, 16, 32});
+    tlb.shape.sets = tlb.shape.line_bytes < kMib ? one_of<std::uint32_t>(random, {1, 2, 4}) : 1;
+    tlb.shape.replacement = one_of<Replacement>(
+        random, {Replacement::Lru, Replacement::PseudoLru, Replacement::Random});
+    tlb.miss_cycles = l2.latency_cycles * (0.35 + 0.6 * part(random));
+    profile.tlbs = {tlb};
+    return profile;
+}
+
 struct Score {
     int caches = 0, exact = 0, latencies = 0, policies = 0, kinds = 0;
 };
@@ -151,15 +214,15 @@ std::uint32_t from_environment(const char* name, std::uint32_t otherwise) {
                            : otherwise;
 }
 
-TEST(Hierarchy, IsRecoveredFromNoisyLatenciesOfMadeUpDevices) {
+void check_devices(CacheProfile (*profile_of)(std::uint32_t), std::uint32_t devices) {
     Score score;
     int translations = 0;
     int memories = 0;
-    const std::uint32_t devices = from_environment("LIBSWAP_TEST_DEVICES", 30);
+    devices = from_environment("LIBSWAP_TEST_DEVICES", devices);
     const std::uint32_t first = from_environment("LIBSWAP_TEST_SEED", 1);
     std::uint64_t loads = 0;
     for (std::uint32_t seed = first; seed < first + devices; ++seed) {
-        const CacheProfile profile = random_profile(seed);
+        const CacheProfile profile = profile_of(seed);
         const std::uint64_t circle = std::bit_ceil(16 * profile.cache_bytes(1));
         ModelProber prober(profile, std::max(512 * kMib, circle));
         const Hierarchy found = analyse_hierarchy(prober, circle);
@@ -197,6 +260,10 @@ TEST(Hierarchy, IsRecoveredFromNoisyLatenciesOfMadeUpDevices) {
     EXPECT_GE(memories, 0.95 * devices);
     EXPECT_GE(translations, 0.9 * devices);
 }
+
+TEST(Hierarchy, IsRecoveredFromNoisyLatenciesOfMadeUpDevices) { check_devices(random_profile, 30); }
+
+TEST(Hierarchy, IsRecoveredFromDevicesAsNoneIs) { check_devices(odd_profile, 12); }
 
 }  // namespace
 }  // namespace libswap::bench
