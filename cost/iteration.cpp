@@ -190,7 +190,7 @@ class Builder {
         const Trace::Op& op = trace_.ops[first_ + period_ + p];
         const std::uint64_t workspace =
             std::max(op.workspace_bytes, trace_.ops[first_ + p].workspace_bytes);
-        iteration_.workload.add_op(duration_us(p), workspace, uses_, frees, op.name);
+        iteration_.workload.add_op(duration_us(p) + late_us(p), workspace, uses_, frees, op.name);
     }
 
     double duration_us(std::size_t p) const {
@@ -199,6 +199,12 @@ class Builder {
         if (a >= 0 && b >= 0) return (a + b) / 2;
         if (a >= 0 || b >= 0) return std::max(a, b);
         return default_us_;
+    }
+
+    double late_us(std::size_t p) const {
+        const double a = trace_.ops[first_ + p].late_us;
+        const double b = trace_.ops[first_ + period_ + p].late_us;
+        return std::max(0.0, a < 0 || b < 0 ? std::max(a, b) : std::min(a, b));
     }
 
     void find_blocks() {

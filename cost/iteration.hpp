@@ -29,6 +29,7 @@ struct Trace {
         std::uint32_t operands_end = 0;  ///< operands of op i begin where those of op i - 1 end
         std::uint32_t frees_end = 0;     ///< likewise; freed after op i, before op i + 1
         std::string_view name;
+        double late_us = -1;  ///< the device waited for the program before it; negative: not known
     };
     std::vector<Op> ops;
     std::vector<TracedOperand> operands;
@@ -57,7 +58,9 @@ struct Iteration {
 };
 
 /// Builds the iteration from a trace of at least two whole periods (the last two count). Durations
-/// are the mean of what was measured; unmeasured ones become `default_us`.
+/// are the mean of what was measured; unmeasured ones become `default_us`. The device's wait for
+/// the program counts with the operation behind it, the shorter of two: the longer had some other
+/// cause.
 Iteration build_iteration(const Trace& trace, std::size_t period, double default_us = 5.0);
 
 }  // namespace libswap::cost

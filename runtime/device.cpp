@@ -267,7 +267,7 @@ void Device::note_issued(const Step& step, Use use) noexcept { learning_->note_i
 
 Learning::Timing Device::begin_timing(StreamIndex stream, const Step& step, const Operation& op) {
     if (!learning_->wants_time(step) || capturing()) return Learning::Timing::None;
-    return learning_->begin_timing(stream, step, class_of(op));
+    return learning_->begin_timing(stream, step, class_of(op), worker_->waits());
 }
 
 cost::Machine Device::plan_machine() const {

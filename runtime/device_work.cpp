@@ -206,6 +206,7 @@ void Device::order_after_arrivals(const Operation& op, CUstream stream) {
         CUevent event = blocks_.block(index).arriving.load(std::memory_order_acquire);
         if (!event || event == last) continue;
         last = event;
+        worker_->note_wait();
         if (LIBSWAP_CU(driver_.cuStreamWaitEvent(stream, event, 0))) continue;
         wait_for_arrivals(op);
         return;
@@ -305,10 +306,11 @@ CUresult Device::run_pinned(Operation& op, CUcontext context, StreamIndex index,
     const auto timed =
         look && op.on_host == 0 ? begin_timing(index, step, op) : Learning::Timing::None;
     const CUresult result = real();
+    // Before anything of ours, which is not a part of it.
+    if (timed != Learning::Timing::None) learning_->end_timing(timed, index, step);
     if (trial != Trials::kNoTicket) trials_.end(trial, stream, result == CUDA_SUCCESS);
     Use use;
     if (index != kNoStream) use = streams_.take_place(index);
-    if (timed != Learning::Timing::None) learning_->end_timing(timed, index, step);
     if (trial != Trials::kNoTicket) {
         trials_.note_place(trial, use);
         wanted_event = true;

@@ -87,6 +87,7 @@ void Learner::remember(std::uint64_t signature, std::span<const cost::TracedOper
     op.prefix_hash = before * kBase + scramble(signature);
     op.workspace_bytes = 0;
     op.duration_us = -1;
+    op.late_us = -1;
     for (const cost::TracedOperand& operand : operands) {
         operands_[operands_end_++ & operand_mask_] = operand;
     }
@@ -302,9 +303,10 @@ void Learner::note_free(std::uint64_t block) {
     at(next_ - 1).frees_end = frees_end_;
 }
 
-void Learner::set_duration(std::uint64_t serial, double duration_us) {
+void Learner::set_duration(std::uint64_t serial, double duration_us, double late_us) {
     if (serial < next_ && next_ - serial <= ring_.size()) {
         at(serial).duration_us = static_cast<float>(duration_us);
+        at(serial).late_us = static_cast<float>(late_us);
     }
 }
 
@@ -344,7 +346,8 @@ bool Learner::snapshot(cost::Trace& out) const {
                            op.workspace_bytes,
                            static_cast<std::uint32_t>(op.operands_end - first_operand),
                            static_cast<std::uint32_t>(op.frees_end - first_free),
-                           {}});
+                           {},
+                           op.late_us});
     }
     for (std::uint64_t k = first_operand; k < at(end - 1).operands_end; ++k) {
         out.operands.push_back(operands_[k & operand_mask_]);

@@ -61,8 +61,9 @@ class Learner {
     /// A block was freed, after the operations seen so far.
     void note_free(std::uint64_t block);
 
-    /// How long an operation took. Ignored if it is no longer remembered.
-    void set_duration(std::uint64_t serial, double duration_us);
+    /// How long an operation took, and the device had waited for the program before it (negative:
+    /// not known). Ignored if it is no longer remembered.
+    void set_duration(std::uint64_t serial, double duration_us, double late_us = -1);
 
     /// Workspace that an operation used beside its operands. As set_duration.
     void set_workspace(std::uint64_t serial, std::uint64_t bytes);
@@ -88,6 +89,7 @@ class Learner {
         std::uint64_t operands_end = 0;
         std::uint64_t frees_end = 0;
         float duration_us = -1;
+        float late_us = -1;
     };
     struct Context {
         std::uint64_t hash = 0;

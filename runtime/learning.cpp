@@ -39,6 +39,8 @@ constexpr std::uint32_t kOffInARow = 2;
 /// moved: where planning again does not help, it is not done for ever.
 constexpr std::uint32_t kIterationsLeftAlone = 4;
 constexpr std::uint32_t kMostDoublings = 10;
+/// The program had to wait for us between the operation before and this one.
+constexpr std::uint8_t kHadWaited = 0x80;
 
 bool moved(double from, double to, double by) { return std::abs(to - from) > by * from; }
 
@@ -135,13 +137,16 @@ bool Learning::is_complete(std::uint64_t serial) noexcept {
     return use.place() == 0 || parts_.streams->is_complete(use);
 }
 
-Learning::Timing Learning::begin_timing(StreamIndex stream, const Step& step, OperationClass kind) {
+Learning::Timing Learning::begin_timing(StreamIndex stream, const Step& step, OperationClass kind,
+                                        std::uint64_t our_waits) {
     if (step.begins && stream != kNoStream)
         clock_.begin(stream, {step.serial, period_, plan_run(), predicted_us_});
     const bool learns = timing_.load(std::memory_order_relaxed);
     if (!learns && step.serial % kTimedEvery != 0) return Timing::None;
-    classes_[step.serial % kIssuedRing].store(static_cast<std::uint8_t>(kind),
-                                              std::memory_order_relaxed);
+    const bool waited = our_waits_.exchange(our_waits, std::memory_order_relaxed) != our_waits;
+    classes_[step.serial % kIssuedRing].store(
+        static_cast<std::uint8_t>(static_cast<std::uint8_t>(kind) | (waited ? kHadWaited : 0)),
+        std::memory_order_relaxed);
     return times_.begin(stream, step.serial, learns);
 }
 
@@ -175,32 +180,39 @@ bool Learning::times_moved(const IterationTime& time) {
 }
 
 /// CUPTI tells when a kernel ran, not what it took to begin, which is a part of the iteration: up
-/// to launch_us since the one before. After more than that the device had waited for the host.
+/// to launch_us since the one before. After more than that the device had waited for the host, and
+/// will again, unless that was our doing.
 void Learning::learn_times() {
     std::sort(new_times_.begin(), new_times_.end(),
               [](const OperationTime& a, const OperationTime& b) { return a.serial < b.serial; });
     const auto most_ns = static_cast<std::uint64_t>(1000 * parts_.launch_us);
     for (const OperationTime& time : new_times_) {
         std::uint64_t gap_ns = 0;
+        double late_us = -1;
         if (time.is_on_clock()) {
             const bool follows = time.serial == last_time_.serial + 1 && last_time_.is_on_clock();
+            const bool waited =
+                (classes_[time.serial % kIssuedRing].load(std::memory_order_relaxed) &
+                 kHadWaited) != 0;
             gap_ns = follows ? time.start_ns - std::min(last_time_.end_ns, time.start_ns) : most_ns;
+            if (follows && !waited)
+                late_us = static_cast<double>(gap_ns - std::min(gap_ns, most_ns)) / 1000;
             last_time_ = time;
         }
-        learn_time(time, std::min(gap_ns, most_ns));
+        learn_time(time, std::min(gap_ns, most_ns), late_us);
     }
 }
 
-void Learning::learn_time(const OperationTime& time, std::uint64_t gap_ns) {
+void Learning::learn_time(const OperationTime& time, std::uint64_t gap_ns, double late_us) {
     const double us = static_cast<double>(time.end_ns - time.start_ns + gap_ns) / 1000;
     const auto kind = static_cast<OperationClass>(
-        classes_[time.serial % kIssuedRing].load(std::memory_order_relaxed));
+        classes_[time.serial % kIssuedRing].load(std::memory_order_relaxed) & ~kHadWaited);
     {
         std::lock_guard lock(mutex_);
         if (!times_model_) times_model_ = std::make_unique<KernelTimesModel>();
         if (const std::uint64_t signature = learner_->signature_of(time.serial); signature != 0)
             times_model_->add(signature, kind, us);
-        learner_->set_duration(time.serial, us);
+        learner_->set_duration(time.serial, us, late_us);
     }
     if (parts_.log) parts_.log->op_time(time.serial, time.start_ns, time.end_ns);
 }

@@ -74,7 +74,9 @@ class Learning {
                step.serial % kTimedEvery == 0;
     }
     /// Around an operation. begin_timing says how it is timed, if at all.
-    Timing begin_timing(StreamIndex stream, const Step& step, OperationClass kind);
+    /// `our_waits`: how often the program was made to wait so far.
+    Timing begin_timing(StreamIndex stream, const Step& step, OperationClass kind,
+                        std::uint64_t our_waits);
     void end_timing(Timing how, StreamIndex stream, const Step& step);
     /// Reads times that are there. True while some are outstanding. @thread the worker
     bool collect_times();
@@ -103,7 +105,7 @@ class Learning {
     static constexpr std::uint64_t kTimedEvery = 127;
 
     void learn_times();
-    void learn_time(const OperationTime& time, std::uint64_t gap_ns);
+    void learn_time(const OperationTime& time, std::uint64_t gap_ns, double late_us);
     bool waited_for_times();
     bool snapshot(cost::Trace* trace);
     /// What a plan was made for.
@@ -140,7 +142,9 @@ class Learning {
     OperationTime last_time_;                        ///< by CUPTI, by number; the worker's
     std::uint64_t times_awaited_ns_ = 0;             ///< since then; 0: they are not. The worker's
     std::unique_ptr<KernelTimesModel> times_model_;  ///< under mutex_; made with the first time
-    ZeroPages<std::atomic<std::uint8_t>> classes_{kIssuedRing};  ///< of timed operations, by serial
+    /// Of timed operations, by serial; kHadWaited beside it.
+    ZeroPages<std::atomic<std::uint8_t>> classes_{kIssuedRing};
+    std::atomic<std::uint64_t> our_waits_{0};  ///< when the last timed operation was issued
     /// Operations are timed until the iteration is known, and again where it has moved.
     std::atomic<bool> timing_{true};
     std::atomic<std::uint64_t> timing_end_serial_;

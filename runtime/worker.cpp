@@ -136,6 +136,7 @@ void Worker::note_progress() noexcept {
 }
 
 void Worker::wait_progress(std::uint32_t seen, std::uint64_t timeout_us) noexcept {
+    note_wait();
     progress_waiters_.fetch_add(1, std::memory_order_seq_cst);
     {
         std::unique_lock lock(progress_mutex_);

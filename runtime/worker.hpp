@@ -99,6 +99,9 @@ class Worker {
     void wait_progress(std::uint32_t seen, std::uint64_t timeout_us) noexcept;
     /// Says that something changed. @thread any
     void note_progress() noexcept;
+    /// How often the program, or its stream, was made to wait. @thread any
+    std::uint64_t waits() const noexcept { return waits_.load(std::memory_order_relaxed); }
+    void note_wait() noexcept { waits_.fetch_add(1, std::memory_order_relaxed); }
 
     bool lost() const noexcept { return swap_.lost(); }
     bool gave_up() const noexcept { return swap_.gave_up(); }
@@ -196,6 +199,7 @@ class Worker {
     std::mutex progress_mutex_;
     std::condition_variable progress_signal_;
     std::atomic<std::uint32_t> progress_waiters_{0};
+    std::atomic<std::uint64_t> waits_{0};
 };
 
 }  // namespace libswap

@@ -77,5 +77,17 @@ TEST(BuildIteration, UnmeasuredOperationsGetTheDefault) {
     EXPECT_DOUBLE_EQ(it.workload.compute_us(), 30 + 3 * 5.0);
 }
 
+TEST(BuildIteration, WaitsForTheProgramCountWhereTheyComeAgain) {
+    Trace trace = trace_of(2, 0);
+    for (auto& op : trace.ops) op.duration_us = 10;
+    trace.ops[1].late_us = 100;  // each time
+    trace.ops[5].late_us = 80;
+    trace.ops[2].late_us = 1000;  // once
+    trace.ops[6].late_us = 0;
+    trace.ops[3].late_us = 7;  // once, the other time is not known
+    const Iteration it = build_iteration(trace, 4, 5.0);
+    EXPECT_DOUBLE_EQ(it.workload.compute_us(), 4 * 10 + 80 + 7);
+}
+
 }  // namespace
 }  // namespace libswap::cost

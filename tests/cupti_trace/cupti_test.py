@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,8 @@ TRAINER = os.path.join(BUILD, "examples/train_cnn/train_cnn")
 class Run:
     """A training, what it and libswap said, libswap's summary, and the times of operations in its trace."""
 
-    def __init__(self, settings, preload=(), cache="/nonexistent", machine="pcie4-a100", iterations=24, data=False, libswap=True):
+    def __init__(self, settings, preload=(), cache="/nonexistent", machine="pcie4-a100", iterations=24, data=False, libswap=True,
+                 program=("--batch", "60", "--channels", "64")):
         with tempfile.TemporaryDirectory() as folder:
             summary, trace = pathlib.Path(folder, "summary.json"), pathlib.Path(folder, "trace")
             environment = preloading.environment_without("LIBSWAP_")
@@ -36,7 +38,7 @@ class Run:
                                 "LIBSWAP_TRACE": str(trace), "LIBSWAP_VERBOSE": "2"}
             command = [SIMGPU, "--build", BUILD, "--memory", "1GiB", "--machine", machine]
             command += [] if data else ["--no-data"]
-            program = [TRAINER, "--iterations", str(iterations)] + (["--batch", "60", "--channels", "64"] if data else [])
+            program = [TRAINER, "--iterations", str(iterations)] + (list(program) if data else [])
             run = subprocess.run([*command, "--", *program], env=environment | settings, capture_output=True, text=True, timeout=300)
             if run.returncode != 0:
                 raise AssertionError(run.stderr)
@@ -44,6 +46,7 @@ class Run:
             self.digest = next(line for line in run.stdout.splitlines() if line.startswith("digest"))
             self.median_us = 1000 * next(float(line.split()[1]) for line in run.stdout.splitlines() if line.startswith("iteration")
                                          and "median" in line)
+            self.peak_bytes = next(int(line.split()[1]) for line in run.stdout.splitlines() if line.startswith("peak"))
             if summary.exists():
                 self.summary = json.loads(summary.read_text())["devices"][0]
             if trace.exists():
@@ -53,6 +56,7 @@ class Run:
         """Events tell how long an operation took, CUPTI when it ran."""
         events = [json.loads(line) for line in trace.read_text().splitlines()]
         times = [event for event in events if event.get("e") == "time"]
+        self.times = [event["op"] for event in times]
         self.by_cupti = sum(event["start"] != 0 for event in times)
         self.by_events = len(times) - self.by_cupti
         self.planned = [(event["predicted_us"], event["compute_us"]) for event in events if event.get("e") == "plan"]
@@ -84,6 +88,19 @@ class Times(unittest.TestCase):
             self.assertTrue(run.planned)
             self.assertLess(abs(run.planned[-1][1] / fits.median_us - 1), 0.1, f"{run.planned} for {fits.median_us}")
 
+    def test_forecast_the_iterations(self):
+        """At 60 % of the peak, where the device waits for little but itself. With data the host is far ahead of the device; no
+        operation of an iteration is without a time."""
+        run = Run({"LIBSWAP_CUPTI": "on", "LIBSWAP_BUDGET": "40MiB"}, data=True, iterations=14, program=["--batch", "96", "--channels", "128"])
+        self.assertLess(40 * 2**20 / run.peak_bytes, 0.65)
+        operations = int(re.search(r"iteration of (\d+) operations, .*: planned", run.said).group(1))
+        self.assertGreater(run.summary["timed_by_cupti"], 2 * operations, run.said)
+        self.assertEqual(set(range(2 * operations)) - set(run.times), set())
+        last = [time for time in run.summary["last_iterations"] if time["predicted_us"] > 0]
+        self.assertGreater(len(last), 6, run.said)
+        off = statistics.median(abs(time["us"] / time["predicted_us"] - 1) for time in last)
+        self.assertLess(off, 0.05, last)
+
     def test_end_cupti_with_the_learning(self):
         self.assertIn("CUPTI is out of the process again", self.by_cupti.said)
         # And what is timed after that, is timed by events.
@@ -102,7 +119,7 @@ class Times(unittest.TestCase):
         for run in (self.by_cupti, self.by_events):
             for kind in ("other kernels", "matrix products"):
                 self.assertGreater(run.summary["operation_errors"][kind]["count"], 20)
-                self.assertLess(run.summary["operation_errors"][kind]["mean_percent"], 15, run.summary["operation_errors"])
+                self.assertLess(run.summary["operation_errors"][kind]["mean_percent"], 5, run.summary["operation_errors"])
             for direction in ("out", "in"):
                 self.assertGreater(run.summary["copy_errors"][direction]["count"], 16)
                 self.assertLess(run.summary["copy_errors"][direction]["mean_percent"], 5, run.summary["copy_errors"])

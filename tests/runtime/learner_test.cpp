@@ -203,7 +203,7 @@ TEST(Learner, SnapshotHoldsTwoIterationsFromPhaseZero) {
             const cost::TracedOperand operands[] = {{1, 4096, true, false},
                                                     {activation, 8192, true, true}};
             step = learner.observe(50 + op, operands);
-            learner.set_duration(step.serial, 10.0 * static_cast<double>(op + 1));
+            learner.set_duration(step.serial, 10.0 * static_cast<double>(op + 1), op == 2 ? 3 : -1);
         }
         learner.note_free(activation);
     }
@@ -212,6 +212,8 @@ TEST(Learner, SnapshotHoldsTwoIterationsFromPhaseZero) {
     ASSERT_EQ(trace.ops.size(), 8U);
     EXPECT_EQ(trace.ops[0].signature, 50U);
     EXPECT_EQ(trace.ops[7].duration_us, 40.0);
+    EXPECT_EQ(trace.ops[6].late_us, 3.0);
+    EXPECT_LT(trace.ops[7].late_us, 0);
     ASSERT_EQ(trace.operands_of(7).size(), 2U);
     EXPECT_EQ(trace.operands_of(7)[1].block, 1020U);
     EXPECT_EQ(trace.operands_of(0)[1].block, 1019U);
