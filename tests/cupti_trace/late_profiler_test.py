@@ -5,14 +5,16 @@
 
     late_profiler_test.py LIBSWAP SIMGPU BUILD OPENS_CUPTI LINKED_AGAINST_CUPTI
 """
-import os
+import pathlib
 import re
 import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
+
 LIBSWAP, SIMGPU, BUILD, OPENS, LINKED = sys.argv[1:6]
-FIRST = [path for path in [os.environ.get("LIBSWAP_TEST_PRELOAD_FIRST")] if path]
 BEGUN = "operations are timed by CUPTI"
 LEFT = "the program begins to use CUPTI"
 
@@ -21,10 +23,9 @@ class Run:
     """What the program's own profiler saw, and what libswap said."""
 
     def __init__(self, program, first, last, settings=None, iterations=24):
-        environment = {key: value for key, value in os.environ.items()
-                       if not key.startswith("LIBSWAP_") or key == "LIBSWAP_TEST_PRELOAD_FIRST"}
+        environment = preloading.environment_without("LIBSWAP_")
         if settings is not None:
-            environment |= {"LD_PRELOAD": ":".join([*FIRST, LIBSWAP]), "LIBSWAP_BUDGET": "20MiB", "LIBSWAP_VERBOSE": "2",
+            environment |= {"LD_PRELOAD": preloading.ld_preload(LIBSWAP), "LIBSWAP_BUDGET": "20MiB", "LIBSWAP_VERBOSE": "2",
                             "XDG_CACHE_HOME": "/nonexistent"} | settings
         run = subprocess.run([SIMGPU, "--build", BUILD, "--memory", "256MiB", "--", program, str(iterations), str(first), str(last)],
                              env=environment, capture_output=True, text=True, timeout=200)

@@ -65,6 +65,24 @@ TEST(FitLogGp, IsWithinTwoPercentUnderNoiseAndOutliers) {
     }
 }
 
+/// L is what the other three leave of the setup, and as uncertain as that.
+TEST(FitLogGp, IsWithinTwoPercentOfAnyLink) {
+    std::mt19937 random(3);
+    std::uniform_real_distribution<double> part;
+    for (std::uint32_t seed = 1000; seed < 1100; ++seed) {
+        Truth truth{3 + 20 * part(random), 0, 2 + 8 * part(random), 6 + 60 * part(random)};
+        truth.overhead_us = truth.gap_us * (0.1 + 0.7 * part(random));
+        const auto fit = fit_loggp(measure(truth, 0.10, 0.01, seed), 0);
+        ASSERT_TRUE(fit);
+        const cost::LogGp& model = fit->fit.model;
+        EXPECT_NEAR(model.gbps / truth.gbps, 1, 0.02) << seed;
+        EXPECT_NEAR(model.setup_us() / truth.setup_us(), 1, 0.02) << seed;
+        EXPECT_NEAR(model.overhead_us / truth.overhead_us, 1, 0.02) << seed;
+        EXPECT_NEAR(model.gap_us / truth.gap_us, 1, 0.02) << seed;
+        EXPECT_NEAR(model.latency_us, truth.latency_us, 0.02 * truth.setup_us()) << seed;
+    }
+}
+
 TEST(FitLogGp, SaysHowSureItIs) {
     const Truth truth{7, 1, 4, 25};
     int covered = 0;
