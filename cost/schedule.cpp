@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <queue>
 
 #include "cost/range_max.hpp"
@@ -33,10 +34,15 @@ struct DirtyPart {
 
 /// How far ahead fetches may go, as a share of the iteration, round by round: urgent ones take
 /// memory first. What comes in early also takes the link at times when it had better serve what
-/// goes out, so the furthest horizon is not always the best; it gets two rounds more.
-constexpr std::array<double, 7> kHorizons{0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0};
-constexpr int kSettlingRounds = 2;
+/// goes out, so the furthest horizon is not always the best, which gets a round more.
+constexpr std::array<double, 4> kHorizons{0, 0.05, 0.2, 1.0};
+constexpr int kSettlingRounds = 1;
 constexpr int kRounds = static_cast<int>(kHorizons.size()) + kSettlingRounds;
+
+/// What is evicted before its copy in advance has gone is copied twice. So that a slower link does
+/// not come to that, such copies begin only where one this much slower would idle too, and early.
+constexpr double kSlowerLink = 1.08;
+constexpr double kEarlyEnough = 1.25;
 
 class Scheduler : private ReplayDirector {
   public:
@@ -69,8 +75,11 @@ class Scheduler : private ReplayDirector {
                 .max_iterations = kRounds, .min_iterations = kRounds, .director = this};
             (void)replay(workload_, machine_, options_.budget_bytes, plan_, options);
         }
-        add_issued();
-        return {std::move(plan_), round_end_us_ - last_round_end_us_};
+        Schedule made{plan_, plan_, round_end_us_ - last_round_end_us_};
+        for (const Action& a : issued_actions_) add_fused(a, made.plan);
+        add_copies(made.by_place);
+        add_fetches(made.by_place);
+        return made;
     }
 
   private:
@@ -200,24 +209,36 @@ class Scheduler : private ReplayDirector {
     /// Keeps the link to the host busy with what will leave soonest, up to what is to be early.
     void copy_in_advance(OpIndex op, const ReplayView& view, std::vector<Action>& actions) {
         const OpIndex last = op == 0 ? ops_ - 1 : op - 1;
+        slow_backlog_us_ = std::max(0.0, slow_backlog_us_ - (view.now_us() - slow_at_us_));
+        slow_at_us_ = view.now_us();
         for (std::uint32_t i = first_dirty_[last]; i < first_dirty_[last + 1]; ++i) {
-            if (dirty_[i].copied != DirtyPart::kNotEarly) early_ -= dirty_[i].bytes;
+            if (dirty_[i].copied != DirtyPart::kNotEarly) {
+                early_ -= dirty_[i].bytes;
+            } else {
+                slow_backlog_us_ += slow_copy_us(dirty_[i].bytes);
+            }
         }
         take_back_copies(last);
         if (options_.early_bytes.empty() || dirty_.empty() || round_ == 0) return;
-        double backlog_us = view.eviction_backlog_us();
+        double backlog_us = std::max(view.eviction_backlog_us(), slow_backlog_us_);
         const double wanted_us = std::max(period_us_[op], workload_.op(op).duration_us);
         while (!uncopied_.empty() && backlog_us < wanted_us && early_ < options_.early_bytes[op]) {
             const Waiting w = uncopied_.top();
             uncopied_.pop();
             DirtyPart& part = dirty_[w.chunk];
             const double us = machine_.link.transfer_us(Direction::ToHost, part.bytes, true);
-            if (w.deadline <= position_ || us_until(w.deadline) < backlog_us + us) continue;
+            if (w.deadline <= position_) continue;
+            if (us_until(w.deadline) < kEarlyEnough * (backlog_us + us)) continue;
             part.copied = op;
             early_ += part.bytes;
             backlog_us += us;
+            slow_backlog_us_ += slow_copy_us(part.bytes);
             actions.push_back(action(ActionKind::Copy, table_.gaps[part.gap], last, part.bytes));
         }
+    }
+
+    double slow_copy_us(std::uint64_t bytes) const {
+        return kSlowerLink * machine_.link.transfer_us(Direction::ToHost, bytes, false);
     }
 
     /// What an operation has written can be copied until it is evicted.
@@ -340,15 +361,41 @@ class Scheduler : private ReplayDirector {
     }
 
     /// Fusion: parts of one tensor that are fetched in a row are one fetch.
-    void add_issued() {
-        for (const Action& a : issued_actions_) {
-            Action& before = plan_.actions.back();
-            const bool fetched = a.kind == ActionKind::In && before.kind == ActionKind::In;
-            if (fetched && before.tensor == a.tensor && before.op == a.op) {
+    static void add_fused(const Action& a, Plan& plan) {
+        if (!plan.actions.empty() && a.kind == ActionKind::In) {
+            Action& before = plan.actions.back();
+            if (before.kind == a.kind && before.tensor == a.tensor && before.op == a.op) {
                 before.bytes += a.bytes;
-            } else {
-                plan_.actions.push_back(a);
+                return;
             }
+        }
+        plan.actions.push_back(a);
+    }
+
+    void add_copies(Plan& plan) const {
+        for (const DirtyPart& part : dirty_) {
+            if (part.copied == DirtyPart::kNotEarly) continue;
+            const OpIndex last = part.copied == 0 ? ops_ - 1 : part.copied - 1;
+            plan.actions.push_back(
+                action(ActionKind::Copy, table_.gaps[part.gap], last, part.bytes));
+        }
+    }
+
+    void add_fetches(Plan& plan) const {
+        std::vector<std::uint32_t> order(chunks_.size());
+        std::iota(order.begin(), order.end(), 0U);
+        const auto ahead = [&](std::uint32_t c) {
+            return table_.gaps[chunks_[c].gap].to - chunks_[c].place;
+        };
+        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+            const OpIndex first = chunks_[a].place % ops_;
+            const OpIndex second = chunks_[b].place % ops_;
+            return first != second ? first < second : ahead(a) < ahead(b);
+        });
+        for (const std::uint32_t c : order) {
+            const Chunk& chunk = chunks_[c];
+            add_fused(action(ActionKind::In, table_.gaps[chunk.gap], chunk.place, chunk.bytes),
+                      plan);
         }
     }
 
@@ -378,7 +425,9 @@ class Scheduler : private ReplayDirector {
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> uncopied_;
     double compute_us_ = 0;
     double horizon_us_ = 0;
-    double lead_us_ = 0;  ///< the link's queue holds this much beyond the next operation
+    double lead_us_ = 0;          ///< the link's queue holds this much beyond the next operation
+    double slow_backlog_us_ = 0;  ///< of the link to the host, were it slower, at slow_at_us_
+    double slow_at_us_ = 0;
     double started_us_ = -1;
     double round_end_us_ = 0;
     double last_round_end_us_ = 0;

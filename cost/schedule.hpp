@@ -23,6 +23,10 @@ struct ScheduleOptions {
 
 struct Schedule {
     Plan plan;
+    /// The same with the fetches in the order of the operations at which they were decided, where
+    /// over the end of the iteration the last round has others than the one before. Now and then
+    /// better.
+    Plan by_place;
     /// The iteration as it was in the last round: what a replay of the plan gives, or nearly so.
     double last_round_us = 0;
 };
