@@ -36,12 +36,22 @@ struct HostThread {
     std::uint64_t asleep_activity = 0;  ///< as long as the timeline's activity_ is this.
     struct Polled {
         std::shared_ptr<Op> op;
-        /// Real time until which it may yet notice that this is done; 0 while it is not.
+        /// Until it has had so much time of its own, it may yet notice that this is done; 0 while
+        /// it is not.
         std::uint64_t give_up_ns = 0;
+        std::uint64_t asked_in_round = 0;  ///< HostThread::round of its last question about this
     };
     /// What it was told NOT_READY about and has not found done yet, whatever else it called since.
     std::vector<Polled> polled;
-    std::uint64_t notice_until_ns = 0;  ///< The latest of them.
+    /// Time that it had to ask again, as far as it was looked at: asleep, or with a processor. What
+    /// it waited for a processor does not count.
+    std::uint64_t own_time_ns = 0;
+    std::uint64_t looked_at_ns = 0;  ///< real time of the last such look
+    std::uint64_t looked_cpu_ns = 0;
+    bool looked_asleep = false;
+    std::uint64_t round = 0;     ///< of questions; a new one begins when it slept between two
+    std::uint32_t repeated = 0;  ///< Questions of this round that it had asked in it before.
+    bool sleeps = false;         ///< It ends its rounds soon.
     const Op* last_complete = nullptr;  ///< What its last query found complete.
     bool asked_before = false;  ///< Its last call was a query that found something complete.
     std::condition_variable wake;

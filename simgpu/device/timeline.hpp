@@ -50,15 +50,17 @@ namespace simgpu {
 /// *The clock moves* from event to event. It never passes the simulated time of a thread that may
 /// go on by itself, since that one may yet submit something. A thread holds the clock so, unless it
 /// 1. is in a blocking call of ours (Blocked), or
-/// 2. was last told NOT_READY by a query (Polling), or
+/// 2. was last told NOT_READY by a query (Polling), and asks again without sleeping in between, or
 /// 3. is asleep, as /proc tells, but not on its way into a call of ours, or
 /// 4. never called us, while some thread is Blocked and no other that called us is awake: nobody
 /// that matters waits for it then. But when anything that it was told NOT_READY about is done, it
-/// holds the clock until it has asked about that again, or kNoticeNs of real time have passed: a
-/// poller reacts at the right simulated time, however long it sleeps, and whatever else it asks and
-/// submits between its questions. When no thread holds it, the clock jumps. When a thread
-/// computes, or spins on memory, the clock follows its processor time. And it never passes the
-/// start of a kernel, or the end of a copy, whose work is not done.
+/// holds the clock until it has asked about that again, or had kNoticeNs of real time to do so: a
+/// poller reacts at the right simulated time, however long it sleeps, however long it waits for a
+/// processor, and whatever else it asks and submits between its questions. One that sleeps between
+/// its questions and is awake has been woken, by its own clock or by somebody with news for it.
+/// When no thread holds it, the clock jumps. When a thread computes, or spins on memory, the clock
+/// follows its processor time. And it never passes the start of a kernel, or the end of a copy,
+/// whose work is not done.
 ///
 /// *Who drives.* The conductor thread moves the clock, runs kernels and small copies; while
 /// something is pending and threads of the program run, it looks at them every 50 us to 1 ms. A
@@ -90,6 +92,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
         Timeline& timeline_;
         std::unique_lock<std::mutex> lock_;
         HostThread* self_;
+        bool slept_ = false;
         bool polled_ = false, queried_ = false;
     };
 
@@ -200,7 +203,8 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     std::uint64_t horizon_ns(std::unique_lock<std::mutex>& lock);
     std::vector<HostThread*> awake_threads(std::unique_lock<std::mutex>& lock,
                                            std::uint64_t real_ns);
-    bool must_notice(HostThread& thread, std::uint64_t real_ns);
+    static bool must_notice(HostThread& thread);
+    static void count_own_time(HostThread& thread, std::uint64_t real_ns, bool asleep);
     void block(Call& call);
     void wake(HostThread& thread);
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "simgpu/device/timeline.hpp"
@@ -21,8 +22,14 @@ namespace {
 
 /// Real time that a sleeping poller is given to notice that what it polls is done.
 constexpr std::uint64_t kNoticeNs = 20'000'000;
+/// Between two looks at it, no more than this counts as time to notice: whoever looks may have
+/// waited for a processor too.
+constexpr std::uint64_t kMostBetweenLooksNs = 4'000'000;
 /// A thread's open questions are kept up to here, the oldest dropped first.
 constexpr std::size_t kMostPolled = 256;
+/// Questions that one who sleeps between them may ask twice before it does: several of its reasons
+/// to ask may be the same operation.
+constexpr std::uint32_t kMostRepeated = 256;
 /// How long one look at /proc holds, as long as no thread calls us: one that does may have woken
 /// another before.
 constexpr std::uint64_t kLookNs = 50'000;
@@ -45,6 +52,20 @@ struct ThreadSlot {
         if (alive != nullptr && !alive->dead()) alive->forget_thread(gettid());
     }
 };
+
+/// How often the calling thread had slept when it left us, while it has open questions: when it
+/// sleeps in our calls, that is our doing. -1: not looked at.
+thread_local long t_sleeps_so_far = -1;
+
+long sleeps() {
+    rusage usage{};
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+/// One that asks the same again and again does not sleep in between any more.
+void repeats(HostThread& thread) {
+    if (++thread.repeated > kMostRepeated) thread.sleeps = false;
+}
 
 void block_signals() {
     // Handlers are the program's, and belong on its own threads.
@@ -125,6 +146,8 @@ void Timeline::forget_thread(pid_t tid) {
 
 Timeline::Call::Call(Timeline& timeline) : timeline_(timeline) {
     const std::uint64_t real_ns = HostThreads::real_ns();
+    slept_ = t_sleeps_so_far >= 0 && sleeps() != t_sleeps_so_far;
+    t_sleeps_so_far = -1;
     timeline.entering_.fetch_add(1);
     lock_ = std::unique_lock(timeline.lock_);
     timeline.entering_.fetch_sub(1);
@@ -132,6 +155,11 @@ Timeline::Call::Call(Timeline& timeline) : timeline_(timeline) {
     ++timeline.activity_;
     // What a poller does between two questions is waiting, whatever processor time it takes.
     if (self_->state != HostThread::State::Polling) timeline.follow(*self_, real_ns);
+    if (slept_) {
+        ++self_->round;
+        self_->repeated = 0;
+        self_->sleeps = true;
+    }
     self_->local_ns = std::max(self_->local_ns, timeline.now_ns());
     self_->state = HostThread::State::Running;
     timeline.process_due();
@@ -140,14 +168,17 @@ Timeline::Call::Call(Timeline& timeline) : timeline_(timeline) {
 Timeline::Call::~Call() {
     self_->asked_before = queried_;
     self_->state = polled_ ? HostThread::State::Polling : HostThread::State::Running;
-    self_->notice_until_ns = 0;
     const std::uint64_t real_ns = HostThreads::real_ns();
     // Reading processor time is a system call: between calls in quick succession an older figure
     // will do.
     timeline_.see(*self_, real_ns, real_ns - self_->cpu_read_ns > kFreeNs / 2);
+    const bool sleeper = self_->sleeps;
+    const bool asks = polled_ || !self_->polled.empty();
     lock_.unlock();
-    // A program that spins on queries leaves the processor to those it waits for.
-    if (polled_) sched_yield();
+    // A program that spins on queries leaves the processor to those it waits for. One that sleeps
+    // does so by itself: on a busy machine it would get it back late.
+    if (asks) t_sleeps_so_far = sleeps();
+    if (polled_ && !sleeper) sched_yield();
 }
 
 void Timeline::see(HostThread& thread, std::uint64_t real_ns, bool read_cpu) {
@@ -189,19 +220,26 @@ Status Timeline::poll(Call& call, const OpPtr& op) {
     if (op == nullptr || op->done) {
         // Asking again and again about what is complete is waiting for something else.
         call.polled_ = self.asked_before && self.last_complete == op.get();
+        if (call.polled_ && !call.slept_) repeats(self);
         call.queried_ = true;
         self.last_complete = op.get();
         std::erase_if(self.polled, [&](const HostThread::Polled& entry) { return entry.op == op; });
         return CUDA_SUCCESS;
     }
     call.polled_ = true;
-    conductor_wake_.notify_one();
-    auto& polled = call.self_->polled;
-    const bool known = std::any_of(polled.begin(), polled.end(),
-                                   [&](const HostThread::Polled& entry) { return entry.op == op; });
-    if (known) return CUDA_ERROR_NOT_READY;
+    auto& polled = self.polled;
+    const auto known =
+        std::find_if(polled.begin(), polled.end(),
+                     [&](const HostThread::Polled& entry) { return entry.op == op; });
+    if (known != polled.end() && known->asked_in_round == self.round) repeats(self);
+    // A sleeper holds the clock until it sleeps again, and mostly has more questions.
+    if (!self.sleeps || call.slept_) conductor_wake_.notify_one();
+    if (known != polled.end()) {
+        known->asked_in_round = self.round;
+        return CUDA_ERROR_NOT_READY;
+    }
     if (polled.size() == kMostPolled) polled.erase(polled.begin());
-    polled.push_back({op, 0});
+    polled.push_back({op, 0, self.round});
     return CUDA_ERROR_NOT_READY;
 }
 
@@ -240,17 +278,29 @@ void Timeline::wake(HostThread& thread) {
     thread.wake.notify_one();
 }
 
-bool Timeline::must_notice(HostThread& thread, std::uint64_t real_ns) {
+bool Timeline::must_notice(HostThread& thread) {
     // Each has a deadline of its own, which other questions do not move: a thread that goes on
     // polling something else, and never asks about this one again, would hold the clock for ever.
-    thread.notice_until_ns = 0;
+    bool any = false;
     std::erase_if(thread.polled, [&](HostThread::Polled& polled) {
         if (!polled.op->done) return false;
-        if (polled.give_up_ns == 0) polled.give_up_ns = real_ns + kNoticeNs;
-        thread.notice_until_ns = std::max(thread.notice_until_ns, polled.give_up_ns);
-        return polled.give_up_ns <= real_ns;
+        if (polled.give_up_ns == 0) polled.give_up_ns = thread.own_time_ns + kNoticeNs;
+        const bool over = polled.give_up_ns <= thread.own_time_ns;
+        any |= !over;
+        return over;
     });
-    return thread.notice_until_ns > real_ns;
+    return any;
+}
+
+void Timeline::count_own_time(HostThread& thread, std::uint64_t real_ns, bool asleep) {
+    const std::uint64_t cpu_ns = HostThreads::cpu_ns(thread.tid);
+    if (asleep && thread.looked_asleep)
+        thread.own_time_ns += std::min(real_ns - thread.looked_at_ns, kMostBetweenLooksNs);
+    else if (cpu_ns > thread.looked_cpu_ns && thread.looked_cpu_ns != 0)
+        thread.own_time_ns += std::min(cpu_ns - thread.looked_cpu_ns, kMostBetweenLooksNs);
+    thread.looked_at_ns = real_ns;
+    thread.looked_cpu_ns = cpu_ns;
+    thread.looked_asleep = asleep;
 }
 
 std::vector<HostThread*> Timeline::awake_threads(std::unique_lock<std::mutex>& lock,
@@ -260,12 +310,10 @@ std::vector<HostThread*> Timeline::awake_threads(std::unique_lock<std::mutex>& l
     for (const auto& [tid, thread] : threads_.all()) {
         using State = HostThread::State;
         if (thread->state == State::Blocked || thread->state == State::Idle) continue;
-        if (!must_notice(*thread, real_ns) && thread->state == State::Polling) continue;
-        if (real_ns < thread->notice_until_ns) {
-            awake.push_back(thread.get());
-        } else if (real_ns >= thread->asleep_until_ns || thread->asleep_activity != activity_) {
+        const bool notices = must_notice(*thread);
+        if (!notices && thread->state == State::Polling && !thread->sleeps) continue;
+        if (notices || real_ns >= thread->asleep_until_ns || thread->asleep_activity != activity_)
             look.push_back(tid);
-        }
     }
     if (look.empty()) return awake;
     const std::uint64_t activity = activity_;
@@ -279,11 +327,14 @@ std::vector<HostThread*> Timeline::awake_threads(std::unique_lock<std::mutex>& l
     for (std::size_t i = 0; i < look.size(); ++i) {
         const auto found = threads_.all().find(look[i]);
         if (found == threads_.all().end()) continue;
-        if (asleep[i] && !stale) {
-            found->second->asleep_until_ns = real_ns + kLookNs;
-            found->second->asleep_activity = activity;
+        HostThread& thread = *found->second;
+        const bool notices = must_notice(thread);
+        if (notices) count_own_time(thread, real_ns, asleep[i]);
+        if (notices || !asleep[i] || stale) {
+            awake.push_back(&thread);
         } else {
-            awake.push_back(found->second.get());
+            thread.asleep_until_ns = real_ns + kLookNs;
+            thread.asleep_activity = activity;
         }
     }
     return awake;
@@ -313,7 +364,7 @@ std::uint64_t Timeline::horizon_ns(std::unique_lock<std::mutex>& lock) {
             thread->local_ns = now_ns();
             see(*thread, real_ns, true);
         }
-        if (thread->state == HostThread::State::Running) follow(*thread, real_ns);
+        if (thread->state == HostThread::State::Running || thread->sleeps) follow(*thread, real_ns);
         horizon = std::min(horizon, thread->local_ns);
     }
     return horizon;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -218,6 +220,77 @@ class Load {
   private:
     std::vector<pid_t> children_;
 };
+
+/// A thread that gets a processor when nobody else wants one.
+void be_starved() {
+    const sched_param parameters{};
+    pthread_setschedparam(pthread_self(), SCHED_IDLE, &parameters);
+}
+
+TEST_F(ClockTest, AStarvedPollerNoticesBeforeTheClockGoesOn) {
+    const auto other = context->create_stream(CU_STREAM_NON_BLOCKING, 0);
+    const auto event = context->create_event(0);
+    std::vector<double> noticed_ms;
+    Load load(4);
+    std::thread poller([&] {
+        be_starved();
+        for (int i = 0; i < 5; ++i) {
+            launch(1, kMs);
+            stream->record(*event);
+            for (int k = 0; k < 1000; ++k) other->launch(busy_kernel(kMs));
+            const auto before = machine.now_ns();
+            while (event->query() == CUDA_ERROR_NOT_READY) usleep(50);
+            noticed_ms.push_back(static_cast<double>(machine.now_ns() - before) / kMs);
+            other->synchronize();
+        }
+    });
+    poller.join();
+    // Its kernel shares the device with the other stream's.
+    for (const double ms : noticed_ms) EXPECT_LT(ms, 10);
+}
+
+TEST_F(ClockTest, APollerThatSomebodyWokeActsBeforeTheClockGoesOn) {
+    const auto va = machine.allocate(0, 2 * kMiB).value();
+    const auto other = context->create_stream(CU_STREAM_NON_BLOCKING, 0);
+    const auto event = context->create_event(0);
+    other->wait_value(va, 5, 4, WaitCompare::Equal);
+    other->record(*event);  // not before the end of the test
+    std::mutex lock;
+    std::condition_variable wake;
+    int asked = 0;
+    int answered = 0;
+    std::atomic<int> rounds{0};
+    std::uint64_t answered_ns = 0;
+    Load load(4);
+    std::thread poller([&] {
+        be_starved();
+        std::unique_lock guard(lock);
+        while (answered < 10) {
+            wake.wait_for(guard, std::chrono::microseconds(50), [&] { return asked > answered; });
+            EXPECT_EQ(event->query(), CUDA_ERROR_NOT_READY);
+            answered_ns = machine.now_ns();
+            ++rounds;
+            if (asked == answered) continue;
+            ++answered;
+            wake.notify_all();
+        }
+    });
+    // Until it is known for one that sleeps.
+    while (rounds < 5) usleep(50);
+    for (int i = 1; i <= 10; ++i) {
+        std::unique_lock guard(lock);
+        launch(1000, kMs);
+        const auto before = machine.now_ns();
+        asked = i;
+        wake.notify_all();
+        wake.wait(guard, [&] { return answered == i; });
+        // The launches themselves take a millisecond.
+        EXPECT_LT(answered_ns - before, 10 * kMs) << "after question " << i;
+    }
+    poller.join();
+    stream->write_value(va, 5, 4);
+    EXPECT_EQ(other->synchronize(), CUDA_SUCCESS);
+}
 
 /// Like a step of a training loop: copies in, many kernels, a look at the loss; a worker polls
 /// beside it.
