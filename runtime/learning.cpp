@@ -294,10 +294,7 @@ bool Learning::as_planned(LoopId loop, const PlannedFor& now) const {
 /// The last iterations; what was not timed in them takes what it took before. Under mutex_.
 bool Learning::snapshot(cost::Trace* trace) {
     if (!learner_->snapshot(*trace)) return false;
-    if (!times_model_) return true;
-    for (cost::Trace::Op& op : trace->ops)
-        if (op.duration_us < 0)
-            op.duration_us = times_model_->mean_us(op.signature, op.duration_us);
+    if (times_model_) times_model_->fill_in(trace);
     return true;
 }
 

@@ -52,4 +52,16 @@ void KernelTimesModel::add(std::uint64_t signature, OperationClass kind, double 
     mean.us += (us - mean.us) / mean.count;
 }
 
+/// Operations of one signature may take very different times, where they do not in what they name:
+/// beside a time of the operation's own a mean is worth nothing.
+void KernelTimesModel::fill_in(cost::Trace* trace) const noexcept {
+    const std::size_t period = trace->ops.size() / 2;
+    for (std::size_t i = 0; i < period; ++i) {
+        cost::Trace::Op& first = trace->ops[i];
+        cost::Trace::Op& second = trace->ops[i + period];
+        if (first.duration_us >= 0 || second.duration_us >= 0) continue;
+        first.duration_us = second.duration_us = mean_us(first.signature, -1);
+    }
+}
+
 }  // namespace libswap

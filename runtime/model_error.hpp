@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "cost/iteration.hpp"
+
 namespace libswap {
 
 /// Mean absolute percentage error, and whether what is measured has moved away from the model.
@@ -54,6 +56,8 @@ class KernelTimesModel {
         const Mean& mean = means_[signature % kMeans];
         return mean.count > 0 && mean.signature == signature ? mean.us : otherwise;
     }
+    /// Gives means to operations of a trace of two equal iterations that were measured in neither.
+    void fill_in(cost::Trace* trace) const noexcept;
     const ModelError& error(OperationClass kind) const noexcept {
         return errors_[static_cast<std::size_t>(kind)];
     }

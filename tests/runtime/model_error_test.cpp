@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace libswap {
 namespace {
@@ -102,6 +103,25 @@ TEST(KernelTimesModel, MeansFollowWhatIsMeasuredNow) {
     for (int k = 0; k < 10'000; ++k) model.add(3, OperationClass::Other, 100);
     for (int k = 0; k < 64; ++k) model.add(3, OperationClass::Other, 50);
     EXPECT_NEAR(model.mean_us(3, -1), 50, 2);
+}
+
+TEST(KernelTimesModel, FillsInOnlyWhatWasMeasuredInNeitherIteration) {
+    KernelTimesModel model;
+    model.add(7, OperationClass::Other, 100);
+    cost::Trace trace;
+    const auto add = [&](std::uint64_t signature, double us) {
+        trace.ops.emplace_back();
+        trace.ops.back().signature = signature;
+        trace.ops.back().duration_us = us;
+    };
+    const double first[] = {30, -1, -1, -1};
+    const double second[] = {-1, 500, -1, -1};
+    for (const double* iteration : {first, second})
+        for (int i = 0; i < 4; ++i) add(i < 3 ? 7 : 8, iteration[i]);
+    model.fill_in(&trace);
+    std::vector<double> filled;
+    for (const cost::Trace::Op& op : trace.ops) filled.push_back(op.duration_us);
+    EXPECT_EQ(filled, (std::vector<double>{30, -1, 100, -1, -1, 500, 100, -1}));
 }
 
 }  // namespace
