@@ -43,6 +43,7 @@ std::size_t record_bytes(std::uint32_t kind) {
 }
 
 void Buffers::set_client(BufferRequested requested, BufferCompleted completed) {
+    give_back_ahead();
     std::lock_guard lock(mutex_);
     requested_ = requested;
     completed_ = completed;
@@ -77,29 +78,57 @@ std::size_t Buffers::take_dropped() {
     return std::exchange(dropped_, 0);
 }
 
+void Buffers::ask_ahead() {
+    BufferRequested requested = nullptr;
+    {
+        std::lock_guard lock(mutex_);
+        if (requested_ == nullptr || ahead_.data != nullptr || asking_) return;
+        asking_ = true;
+        requested = requested_;
+    }
+    Buffer buffer;
+    requested(&buffer.data, &buffer.bytes, &buffer.most_records);
+    std::lock_guard lock(mutex_);
+    asking_ = false;
+    if (requested_ == requested) ahead_ = buffer;
+}
+
+/// Empty, to whom it came from.
+void Buffers::give_back_ahead() {
+    Buffer buffer;
+    BufferCompleted completed = nullptr;
+    {
+        std::lock_guard lock(mutex_);
+        buffer = std::exchange(ahead_, {});
+        completed = completed_;
+    }
+    if (buffer.data != nullptr && completed != nullptr)
+        completed(nullptr, 0, buffer.data, buffer.bytes, 0);
+}
+
 /// Fills one buffer of the client's; returns where the next begins, or `from` where it gave none.
 std::size_t Buffers::deliver_one(const std::vector<std::byte>& records, std::size_t from) {
     BufferRequested requested = nullptr;
     BufferCompleted completed = nullptr;
+    Buffer buffer;
     {
         std::lock_guard lock(mutex_);
         requested = requested_;
         completed = completed_;
+        buffer = std::exchange(ahead_, {});
     }
     if (requested == nullptr) return from;
-    std::uint8_t* buffer = nullptr;
-    std::size_t size = 0;
-    std::size_t most = 0;
-    requested(&buffer, &size, &most);
-    if (buffer == nullptr) return from;
+    if (buffer.data == nullptr) requested(&buffer.data, &buffer.bytes, &buffer.most_records);
+    if (buffer.data == nullptr) return from;
     std::size_t at = from;
+    const std::size_t most = buffer.most_records;
     for (std::size_t count = 0; at < records.size() && (most == 0 || count < most); ++count) {
         const std::size_t bytes = record_bytes(kind_at(&records[at]));
-        if (at + bytes - from > size) break;
+        if (at + bytes - from > buffer.bytes) break;
         at += bytes;
     }
-    std::memcpy(buffer, records.data() + from, at - from);
-    completed(nullptr, 0, buffer, size, at - from);
+    std::memcpy(buffer.data, records.data() + from, at - from);
+    completed(nullptr, 0, buffer.data, buffer.bytes, at - from);
     return at;
 }
 
@@ -134,6 +163,7 @@ void Buffers::run() {
 }
 
 void Buffers::stop() {
+    give_back_ahead();
     std::thread thread;
     {
         std::lock_guard lock(mutex_);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 namespace simgpu::cupti {
@@ -78,15 +79,20 @@ Session& Session::instance() {
     return *session;
 }
 
-bool Session::listens() const {
+bool Session::records() const {
     const auto on = [](const std::atomic<bool>& flag) { return flag.load(); };
     return std::any_of(kinds_.begin(), kinds_.end(), on) ||
-           std::any_of(calls_.begin(), calls_.end(), on) ||
-           (callback_ != nullptr &&
-            (domain_ || std::any_of(callbacks_.begin(), callbacks_.end(), on)));
+           std::any_of(calls_.begin(), calls_.end(), on);
+}
+
+bool Session::listens() const {
+    const auto on = [](const std::atomic<bool>& flag) { return flag.load(); };
+    return records() || (callback_ != nullptr &&
+                         (domain_ || std::any_of(callbacks_.begin(), callbacks_.end(), on)));
 }
 
 void Session::listen() {
+    recording_ = records();
     const DriverSide& driver = driver_side();
     if (!driver) return;
     if (!listens()) {
@@ -134,13 +140,33 @@ Result Session::set_timestamp(Timestamp timestamp) {
     if (timestamp == nullptr) return kInvalidParameter;
     std::lock_guard lock(mutex_);
     source_ = timestamp;
+    source_began_ = timestamp();
+    source_began_ns_ = real_ns();
     offset_ns_ = 0;
     listen();
     return kSuccess;
 }
 
-std::uint64_t Session::time_of(std::uint64_t simulated_ns) const {
-    return offset_ns_ + simulated_ns;
+std::uint64_t Session::Moment::of(std::uint64_t other_ns) const {
+    const auto away = static_cast<std::int64_t>(other_ns - simulated_ns);
+    return recorded + static_cast<std::uint64_t>(std::llround(rate * static_cast<double>(away)));
+}
+
+/// A client's clock goes on while the simulated one stands still, and may count in other units.
+/// What is recorded has just happened: from here it is counted back. So what happens in a span of
+/// the client's clock lies in it, as on a GPU.
+Session::Moment Session::moment(std::uint64_t simulated_ns) const {
+    constexpr std::uint64_t kLongEnoughNs = 1'000'000;
+    constexpr double kSame = 0.01;
+    const Timestamp source = source_;
+    if (source == nullptr) return {simulated_ns, offset_ns_ + simulated_ns, 1};
+    Moment moment{simulated_ns, source(), 1};
+    const std::uint64_t since_ns = real_ns() - source_began_ns_;
+    if (since_ns < kLongEnoughNs) return moment;
+    const double rate =
+        static_cast<double>(moment.recorded - source_began_) / static_cast<double>(since_ns);
+    if (std::abs(rate - 1) > kSame) moment.rate = rate;
+    return moment;
 }
 
 std::uint64_t Session::timestamp() {
@@ -150,7 +176,7 @@ std::uint64_t Session::timestamp() {
         const Timestamp source = source_;
         return source != nullptr ? source() : real_ns();
     }
-    return time_of(driver.clock_ns());
+    return moment(driver.clock_ns()).recorded;
 }
 
 Result Session::push_external(std::uint32_t kind, std::uint64_t id) {
@@ -251,8 +277,9 @@ template <typename Record>
 Record Session::record_of(std::uint32_t kind, const SimgpuOperation& operation) const {
     Record record{};
     record.kind = kind;
-    record.start = time_of(operation.start_ns);
-    record.end = time_of(operation.end_ns);
+    const Moment ended = moment(operation.end_ns);
+    record.start = ended.of(operation.start_ns);
+    record.end = ended.recorded;
     record.device_id = operation.device;
     record.context_id = operation.context;
     record.stream_id = operation.stream;
@@ -315,8 +342,9 @@ void Session::add_call(std::uint32_t number, std::uint32_t correlation, std::uin
     ApiRecord record{};
     record.kind = kDriver;
     record.cbid = number;
-    record.start = time_of(start_ns);
-    record.end = time_of(driver_side().clock_ns());
+    const Moment now = moment(driver_side().clock_ns());
+    record.start = now.of(start_ns);
+    record.end = now.recorded;
     record.process_id = static_cast<std::uint32_t>(getpid());
     record.thread_id = static_cast<std::uint32_t>(gettid());
     record.correlation_id = correlation;
@@ -327,6 +355,7 @@ void Session::add_call(std::uint32_t number, std::uint32_t correlation, std::uin
 void Session::on_call(bool at_exit, const char* name, std::uint32_t correlation, int result) {
     const std::uint32_t number = call_number(name);
     if (number == 0) return;
+    if (!at_exit && recording_) buffers_.ask_ahead();
     if (!at_exit) t_call_begun_ns = driver_side().clock_ns();
     if (at_exit && (kinds_[kDriver] || calls_[number]))
         add_call(number, correlation, t_call_begun_ns, result);

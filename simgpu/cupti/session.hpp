@@ -59,8 +59,17 @@ class Session {
 
   private:
     void listen();  ///< as much as is enabled; under mutex_
+    /// Something is recorded.
+    bool records() const;
     bool listens() const;
-    std::uint64_t time_of(std::uint64_t simulated_ns) const;
+    /// A moment of the simulated clock, and of the clock of records.
+    struct Moment {
+        std::uint64_t simulated_ns = 0;
+        std::uint64_t recorded = 0;
+        double rate = 1;  ///< of the second per nanosecond of the first
+        std::uint64_t of(std::uint64_t simulated_ns) const;
+    };
+    Moment moment(std::uint64_t simulated_ns) const;
     const char* kept(const char* name);
     template <typename Record>
     Record record_of(std::uint32_t kind, const SimgpuOperation& operation) const;
@@ -72,12 +81,14 @@ class Session {
 
     std::mutex mutex_;
     std::array<std::atomic<bool>, kKindCount> kinds_{};
+    std::atomic<bool> recording_{false};  ///< records(), for each call
     std::array<std::atomic<bool>, kMostCalls> calls_{};
     std::array<std::atomic<bool>, kMostCalls> callbacks_{};
     std::atomic<bool> domain_{false};
     std::atomic<Callback> callback_{nullptr};
     std::atomic<void*> userdata_{nullptr};
-    std::atomic<Timestamp> source_{nullptr};
+    std::atomic<Timestamp> source_{nullptr};  ///< the client's clock
+    std::atomic<std::uint64_t> source_began_{0}, source_began_ns_{0};
     std::atomic<std::uint64_t> offset_ns_{0};
     std::atomic<int> listening_to_calls_{0};
     std::mutex names_mutex_;

@@ -5,6 +5,7 @@
 
 Prints the same lines in every run, whatever moves behind its back, and at the end `peak N MiB`.
 """
+import collections
 import ctypes
 import hashlib
 import io
@@ -111,12 +112,21 @@ def mem_pool():
 
 
 def profiler():
-    """torch.profiler beside training: libswap's own use of CUPTI must not get into its way."""
+    """torch.profiler begins in the middle: libswap's own use of CUPTI must not get into its way. What it sees of the
+    device, but for what libswap puts there."""
     trainer = Trainer()
+    for _ in range(3):
+        trainer.step()
+    torch.cuda.synchronize()
     with torch.profiler.profile(activities=list(torch.profiler.supported_activities())) as profile:
         for _ in range(3):
             trainer.step()
-    print("events", len(profile.key_averages()) > 10, trainer.digest())
+        torch.cuda.synchronize()
+    for _ in range(4):
+        trainer.step()
+    rows = collections.Counter(event.name.split("<")[0][-48:] for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA
+                               and not event.name.startswith(("libswap", "Memcpy")))
+    print("kernels", sum(rows.values()) > 100, sorted(rows.items()), trainer.digest())
 
 
 def save():

@@ -49,6 +49,8 @@ VARIANTS = {
     "resnet_checkpoint": ["resnet", "--checkpoint"],
     "benchmark": ["resnet", "--benchmark"],
 }
+# In which ways a scenario is run with libswap, if not in one.
+SETTINGS = {"profiler": [{}, {"LIBSWAP_CUPTI": "on"}]}
 # What both runs fill memory with that was never written, so that they may be compared bit for bit.
 FILL = "0xA5"
 
@@ -220,9 +222,10 @@ def scenario(name):
     def run(runner):
         plain = runner.plain([SCENARIOS, name])
         peak = int(re.search(r"peak (\d+) MiB", plain.stderr).group(1))
-        said, summary = runner.swapped([SCENARIOS, name], max(peak * 0.6, 16))
-        check(said == plain.stdout, f"{said}\nwithout libswap:\n{plain.stdout}")
-        check(moved(summary) > 0 or peak == 0, "nothing was swapped")
+        for settings in SETTINGS.get(name, [{}]):
+            said, summary = runner.swapped([SCENARIOS, name], max(peak * 0.6, 16), **settings)
+            check(said == plain.stdout, f"{settings}\n{said}\nwithout libswap:\n{plain.stdout}")
+            check(moved(summary) > 0 or peak == 0, "nothing was swapped")
     return run
 
 

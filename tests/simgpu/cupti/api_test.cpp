@@ -5,12 +5,16 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include <time.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "simgpu/cupti/abi.hpp"
@@ -19,6 +23,7 @@ extern "C" {
 int cuptiActivityEnable(std::uint32_t kind);
 int cuptiActivityDisable(std::uint32_t kind);
 int cuptiActivityEnableDriverApi(std::uint32_t number, std::uint8_t enable);
+int cuptiActivityRegisterTimestampCallback(simgpu::cupti::Timestamp timestamp);
 int cuptiActivityRegisterCallbacks(simgpu::cupti::BufferRequested, simgpu::cupti::BufferCompleted);
 int cuptiActivityFlushAll(std::uint32_t flag);
 int cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid, void** record);
@@ -51,8 +56,10 @@ constexpr const char* kPtx = R"(
 std::vector<std::vector<std::byte>> g_records;
 std::size_t g_buffer_bytes = 1 << 16;
 bool g_refuse = false;
+int g_buffers_out = 0;
 
 void requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
+    if (!g_refuse) ++g_buffers_out;
     *buffer = g_refuse ? nullptr : static_cast<std::uint8_t*>(std::malloc(g_buffer_bytes));
     *size = g_buffer_bytes;
     *most = 0;
@@ -69,6 +76,7 @@ void completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::siz
         g_records.emplace_back(bytes, std::min(bytes + sizeof(KernelRecord), end));
     }
     std::free(buffer);
+    --g_buffers_out;
 }
 
 template <typename Record>
@@ -106,6 +114,7 @@ class Cupti : public ::testing::Test {
     }
     void TearDown() override {
         EXPECT_EQ(cuptiFinalize(), kSuccess);
+        EXPECT_EQ(g_buffers_out, 0);
         cuMemFreeHost(host_);
         cuMemFree(device_);
         cuStreamDestroy(stream_);
@@ -165,6 +174,24 @@ TEST_F(Cupti, TellsOfKernelsCopiesAndMemsets) {
     const std::set<std::uint32_t> ids{kernels[0].correlation_id, copies[0].correlation_id,
                                       copies[1].correlation_id, memsets[0].correlation_id};
     EXPECT_EQ(ids.size(), 4u);
+}
+
+/// PyTorch flushes only where it was asked for a buffer.
+TEST_F(Cupti, AsksForABufferWithTheFirstCall) {
+    enable({kConcurrentKernel});
+    EXPECT_EQ(g_buffers_out, 0);
+    launch();
+    EXPECT_EQ(g_buffers_out, 1);
+    launch();
+    EXPECT_EQ(g_buffers_out, 1);
+    flush();
+    EXPECT_EQ(g_buffers_out, 0);
+    EXPECT_EQ(records_of<KernelRecord>(kConcurrentKernel).size(), 2u);
+    launch();
+    EXPECT_EQ(g_buffers_out, 1);
+    // Another client: the buffer goes back to whom it came from.
+    ASSERT_EQ(cuptiActivityRegisterCallbacks(requested, completed), kSuccess);
+    EXPECT_EQ(g_buffers_out, 0);
 }
 
 TEST_F(Cupti, TellsOnlyWhatIsEnabled) {
@@ -308,6 +335,33 @@ TEST_F(Cupti, IsGoneAfterFinalizeFromACallsExit) {
     EXPECT_EQ(seen.calls.size(), 2u);
     EXPECT_EQ(cuptiActivityFlushAll(0), kInvalidOperation);
     ASSERT_EQ(cuptiSubscribe(&subscriber, callback, &seen), kSuccess);
+}
+
+std::uint64_t ticks() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 2 * (static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                static_cast<std::uint64_t>(now.tv_nsec));
+}
+
+/// However long the program takes between its calls, and whatever its clock counts.
+TEST_F(Cupti, RecordsLieInTheClientsTime) {
+    ASSERT_EQ(cuptiActivityRegisterTimestampCallback(ticks), kSuccess);
+    enable({kMemcpy});
+    for (int i = 0; i < 4; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        g_records.clear();
+        const std::uint64_t before = ticks();
+        ASSERT_EQ(cuMemcpyHtoDAsync(device_, host_, kBytes, stream_), CUDA_SUCCESS);
+        flush();
+        const std::uint64_t after = ticks();
+        const auto copies = records_of<MemcpyRecord>(kMemcpy);
+        ASSERT_EQ(copies.size(), 1u);
+        EXPECT_GE(copies[0].end, before);
+        EXPECT_LE(copies[0].end, after);
+        // 1 MiB at 25 GB/s and the latency, in ticks.
+        EXPECT_NEAR(static_cast<double>(copies[0].end - copies[0].start), 108e3, 12e3);
+    }
 }
 
 TEST_F(Cupti, TimestampsAreThoseOfRecords) {
