@@ -15,7 +15,9 @@ namespace libswap::bench {
 
 namespace {
 
-constexpr double kLeft = 70, kTop = 52, kWidth = 560, kHeight = 320, kLegend = 170;
+constexpr double kLeft = 70, kTop = 52, kWidth = 560, kHeight = 320;
+constexpr double kLegend = 140, kOfLetter = 6.5;  // at least; of a sans-serif font of 11
+constexpr double kLineWidth = 1.5, kDotRadius = 3.5;
 constexpr double kBelow = 96;  // axis, its name, two sentences
 
 // Okabe and Ito's colours, which stay apart for the colour-blind.
@@ -121,7 +123,7 @@ class Drawing {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
             "height=\"{1}\" font-family=\"sans-serif\" font-size=\"11\">\n"
             "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
-            kLeft + kWidth + kLegend, kTop + kHeight + kBelow);
+            kLeft + kWidth + legend_width(), kTop + kHeight + kBelow);
         title();
         if (!x_.empty()) {
             grid();
@@ -160,11 +162,27 @@ class Drawing {
             x1, y1, x2, y2, colour, width);
     }
 
-    void dot(double x, double y, const char* colour) {
+    void dot(double x, double y, const char* colour, double radius) {
         text_ += fmt::format(
-            "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\" stroke=\"white\"/>\n", x, y,
-            colour);
+            "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" fill=\"{}\" stroke=\"white\"/>\n", x,
+            y, radius, colour);
     }
+
+    double legend_width() const {
+        std::size_t letters = 0;
+        for (const Series& s : plot_.series) letters = std::max(letters, s.name.size());
+        return std::max(kLegend, 40 + kOfLetter * static_cast<double>(letters));
+    }
+
+    /// Series of the same kind that are drawn over this one.
+    double over(std::size_t k) const {
+        const auto same = [&](const Series& s) { return s.dots == plot_.series[k].dots; };
+        return static_cast<double>(std::count_if(
+            plot_.series.begin() + static_cast<std::ptrdiff_t>(k) + 1, plot_.series.end(), same));
+    }
+    /// What lies under others is wider, and shows where they are the same.
+    double width_of(std::size_t k) const { return kLineWidth * (1 + over(k)); }
+    double radius_of(std::size_t k) const { return kDotRadius + kLineWidth * over(k); }
 
     void grid() {
         for (const double tick : x_.ticks()) {
@@ -186,8 +204,8 @@ class Drawing {
         for (const Point& p : plot_.series[k].points)
             if (drawn(p)) path += fmt::format("{:.1f},{:.1f} ", x_.at(p.x), y_.at(p.y));
         text_ += fmt::format(
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", path,
-            colour_of(k));
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>\n", path,
+            colour_of(k), width_of(k));
     }
 
     /// A curve of one point is a dot.
@@ -195,7 +213,7 @@ class Drawing {
         const Series& s = plot_.series[k];
         if (!s.dots && s.points.size() != 1) return;
         for (const Point& p : s.points)
-            if (drawn(p)) dot(x_.at(p.x), y_.at(p.y), colour_of(k));
+            if (drawn(p)) dot(x_.at(p.x), y_.at(p.y), colour_of(k), radius_of(k));
     }
 
     void legend(std::size_t k) {
@@ -203,9 +221,9 @@ class Drawing {
         const double x = kLeft + kWidth + 16;
         const double y = kTop + 8 + 16 * static_cast<double>(k);
         if (s.dots) {
-            dot(x, y, colour_of(k));
+            dot(x, y, colour_of(k), radius_of(k));
         } else {
-            line(x - 8, y, x + 8, y, colour_of(k), 1.5);
+            line(x - 8, y, x + 8, y, colour_of(k), width_of(k));
         }
         label(x + 14, y + 4, "start", s.name);
     }
