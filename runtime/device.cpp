@@ -10,6 +10,7 @@
 #include "runtime/call_roles.hpp"
 #include "runtime/context_scope.hpp"
 #include "runtime/host_memory.hpp"
+#include "runtime/kernel_times.hpp"
 #include "runtime/log.hpp"
 
 namespace libswap {
@@ -333,6 +334,8 @@ void Device::stop(bool context_gone) {
     if (worker_) worker_->stop(context_gone);
     if (learning_) learning_->stop(context_gone);
     trials_.stop(context_gone);
+    // A capture that is still open ends with its context.
+    for (auto open = captures_.exchange(0); open > 0; --open) KernelTimes::instance().end_capture();
 }
 
 bool Device::is_valid() {

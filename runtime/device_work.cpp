@@ -10,6 +10,7 @@
 #include "runtime/clock.hpp"
 #include "runtime/context_scope.hpp"
 #include "runtime/device.hpp"
+#include "runtime/kernel_times.hpp"
 #include "runtime/learning.hpp"
 #include "runtime/log.hpp"
 
@@ -374,10 +375,14 @@ void Device::start_tracking() {
     worker_->ensure_thread();
 }
 
-void Device::begin_capture() noexcept { captures_.fetch_add(1, std::memory_order_seq_cst); }
+void Device::begin_capture() noexcept {
+    captures_.fetch_add(1, std::memory_order_seq_cst);
+    KernelTimes::instance().begin_capture();
+}
 
 void Device::end_capture() noexcept {
     captures_.fetch_sub(1, std::memory_order_seq_cst);
+    KernelTimes::instance().end_capture();
     worker_->kick();
 }
 

@@ -84,6 +84,12 @@ void KernelTimes::leave_to_others() noexcept {
     LIBSWAP_LOG(Info, "operations are timed by events: the program begins to use CUPTI");
 }
 
+void KernelTimes::begin_capture() noexcept {
+    captures_.fetch_add(1, std::memory_order_seq_cst);
+    if (is_out()) return;
+    std::lock_guard lock(mutex_);
+}
+
 void KernelTimes::release() noexcept {
     if (learners_.fetch_sub(1) != 1) return;
     std::lock_guard lock(mutex_);
@@ -128,6 +134,7 @@ void KernelTimes::drain_if_done(std::uint64_t now) noexcept {
     if (state_.load() != State::Draining) return;
     const bool all_came = inside_ == 0 && answered_ >= entered_;
     if (!all_came && now - released_ns_ <= kDrainNs) return;
+    if (capturing()) return;
     trace_->disable();
     state_.store(State::Drained, std::memory_order_release);
 }
@@ -156,7 +163,7 @@ bool KernelTimes::collect(int device, bool hurry, std::vector<OperationTime>* ou
 void KernelTimes::take_out() noexcept {
     // Whoever is first does it; the worker may be at it just now, then the next call does.
     std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || inside_.load(std::memory_order_seq_cst) != 0) return;
+    if (!lock.owns_lock() || inside_.load(std::memory_order_seq_cst) != 0 || capturing()) return;
     State drained = State::Drained;
     if (!state_.compare_exchange_strong(drained, State::Over)) return;
     trace_->stop();

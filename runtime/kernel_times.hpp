@@ -47,6 +47,12 @@ class KernelTimes {
     /// It has learnt enough.
     void release() noexcept;
 
+    /// Around a capture of any device: in between CUPTI is switched neither on nor off. The first
+    /// waits for what is being switched.
+    void begin_capture() noexcept;
+    void end_capture() noexcept { captures_.fetch_sub(1, std::memory_order_seq_cst); }
+    bool capturing() const noexcept { return captures_.load(std::memory_order_seq_cst) > 0; }
+
     /// Around an operation of a device. enter() says whether it is timed; only then leave()
     /// follows.
     bool enter(int device, std::uint64_t serial) noexcept;
@@ -85,6 +91,7 @@ class KernelTimes {
 
     std::atomic<State> state_{State::Off};
     std::atomic<int> learners_{0};
+    std::atomic<int> captures_{0};
     std::atomic<int> inside_{0};  ///< threads between enter() and leave()
     std::atomic<std::uint64_t> entered_{0};
     std::atomic<std::uint64_t> answered_{0};

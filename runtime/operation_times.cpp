@@ -14,7 +14,7 @@ OperationTimes::How OperationTimes::begin(StreamIndex stream, std::uint64_t seri
     KernelTimes& cupti = KernelTimes::instance();
     cupti.finish();
     if (learning) {
-        if (!cupti_asked_.exchange(true)) {
+        if (!cupti.capturing() && !cupti_asked_.exchange(true)) {
             cupti.acquire(parts_.cupti);
             learns_by_cupti_ = true;
         }

@@ -112,6 +112,22 @@ TEST_F(Times, OfOperationsComeWithTheirNumbers) {
     EXPECT_LE(all[0].end_ns, all[1].start_ns);
 }
 
+// 86: profilers that come or go break what is being captured.
+TEST_F(Times, AreTakenUpAndLeftOnlyWhileNothingIsCaptured) {
+    acquire();
+    operation(1);
+    times_.begin_capture();
+    release();
+    EXPECT_EQ(collect().size(), 1U);
+    times_.finish();
+    EXPECT_FALSE(times_.is_out());
+    EXPECT_TRUE(in_use());
+    times_.end_capture();
+    end(times_);
+    EXPECT_TRUE(times_.is_out());
+    EXPECT_FALSE(in_use());
+}
+
 TEST_F(Times, OfDevicesAreKeptApart) {
     acquire();
     operation(1, 0);
