@@ -126,6 +126,7 @@ class Times(unittest.TestCase):
             self.assertIn("link (built in) against copies: out", run.said)
             self.assertIn("times of operations, earlier against later ones: matrix products", run.said)
 
+    # 87, 88, 89: whoever else wants CUPTI has it.
     def test_come_from_events_beside_a_profiler(self):
         run = Run({"CUDA_INJECTION64_PATH": "/nonexistent"})
         self.assertEqual(run.summary["timed_by_cupti"], 0)

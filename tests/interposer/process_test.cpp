@@ -246,7 +246,7 @@ TEST(Bystander, StartsAsFast) {
     EXPECT_LT(added[50], 1.0);
 }
 
-// 42: a sanitized program, with its runtime before us and after.
+// 42, 43: a sanitized program, with its runtime before us and after.
 TEST(Sanitizer, ProgramRunsPreloaded) {
     if (is_sanitized()) GTEST_SKIP() << "all programs are";
     const std::string runtime = run({"gcc", "-print-file-name=libasan.so"}, plain()).output;

@@ -3,6 +3,8 @@
 # SPDX-FileCopyrightText: The libswap authors
 """A failure at each driver call that libswap makes, one at a time: the program ends right or with an error.
 
+64: a step of a move that fails leaves everything as it was before.
+
 usage: faults_test.py --program BIN --libswap SO --simgpu DIR --functions runtime/driver.def --case NAME
 
 First the program runs without libswap, for its digest, then with it, for how often each driver function is
