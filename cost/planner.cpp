@@ -43,7 +43,7 @@ struct Attempt {
                apart == o.apart && strict == o.strict && whole == o.whole;
     }
 };
-/// For whole tensors, and for short iterations.
+/// For whole tensors, for short iterations, and for those that repeat themselves a few times.
 constexpr std::array<Attempt, 3> kAttempts{
     {{.slots = 48, .caution = 1.0},
      {.slots = 32, .caution = 0.75},
@@ -66,7 +66,7 @@ constexpr std::array<Attempt, 13> kLongAttempts{
      {.slots = 24, .caution = 0.5, .strict = true, .chunks = 0.7},
      {.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true, .chunks = 0.7},
      {.slots = 24, .caution = 0.75, .headroom = 0.02, .chunks = 1.3, .trim = true}}};
-/// For iterations that repeat themselves.
+/// For iterations that repeat themselves more often.
 constexpr std::array<Attempt, 4> kRepeatingAttempts{
     {{.slots = 48, .caution = 0.5, .strict = true},
      {.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true},
@@ -98,6 +98,7 @@ constexpr std::array<Attempt, 16> kMoreAttempts{{
 constexpr std::size_t kShortIteration = 400;
 constexpr std::size_t kShortOfWholeTensors = 1000;  ///< the engine's: rounding costs more there
 constexpr std::size_t kKeptPeriods = 3;             ///< of an iteration that repeats itself
+constexpr std::size_t kLeastPeriods = 2;            ///< with more it does
 constexpr double kAsGood = 1.003;                   // what being sure of a slower link may cost
 constexpr double kClearlySlower = 1.002;            // than the best, by the schedule
 constexpr double kHopeless = 1.015;                 // also with the fetches in another order
@@ -117,6 +118,7 @@ class Planner {
         if (auto error = operation_too_big()) return tl::unexpected(std::move(*error));
         axis_ = axis_of(workload_);
         if (!is_short()) condensed_ = condense(workload_, kKeptPeriods);
+        repeats_ = condensed_ || (!is_short() && condense(workload_, kLeastPeriods));
         peak_bytes_ = workload_.peak_bytes();
         if (!try_plans(small_tensor_bytes()) && !try_plans(0)) return tl::unexpected(*error_);
         complete(*best_);
@@ -190,6 +192,7 @@ class Planner {
         const GapTable table = find_gaps(workload_, min_bytes);
         if (condensed_) condensed_table_ = find_gaps(condensed_->workload, min_bytes);
         chunk_bytes_ = std::max(16 * kMib, peak_bytes_ / 500);
+        schedule_.fine = repeats_;
         solved_ = nullptr;
         schedule_.budget_bytes = request_.budget_bytes;
         schedule_.part_bytes = std::max<std::uint64_t>(1, request_.part_bytes);
@@ -222,7 +225,7 @@ class Planner {
                             : try_each(std::span(kAttempts).subspan(1), table);
     }
 
-    bool is_long() const { return !condensed_ && !is_short() && !request_.whole_tensors; }
+    bool is_long() const { return !repeats_ && !is_short() && !request_.whole_tensors; }
 
     /// True once a plan is good enough.
     bool try_each(std::span<const Attempt> attempts, const GapTable& table) {
@@ -241,7 +244,9 @@ class Planner {
         if (solved_ && solved_->same_fluid(attempt)) return schedules_ms;
         return 1e-4 * slots * slots * slots + 5e-4 * ops + schedules_ms;
     }
-    double schedule_ms() const { return 0.5 + 4e-3 * static_cast<double>(workload_.op_count()); }
+    double schedule_ms() const {
+        return 0.5 + (repeats_ ? 5e-3 : 4e-3) * static_cast<double>(workload_.op_count());
+    }
 
     double limit_ms() const {
         constexpr double kUsualIteration = 5000;
@@ -426,6 +431,7 @@ class Planner {
     std::vector<double> axis_;
     std::optional<Condensed> condensed_;  ///< what the fluid is made for, where it repeats itself
     GapTable condensed_table_;
+    bool repeats_ = false;  ///< if too seldom to be condensed
     ScheduleOptions schedule_;
     FluidResult fluid_;                ///< solved last
     const Attempt* solved_ = nullptr;  ///< by which attempt; null: none of this table's

@@ -34,10 +34,11 @@ struct DirtyPart {
 
 /// How far ahead fetches may go, as a share of the iteration, round by round: urgent ones take
 /// memory first. What comes in early also takes the link at times when it had better serve what
-/// goes out, so the furthest horizon is not always the best, which gets a round more.
+/// goes out, so the furthest horizon is not always the best, which gets the last rounds too.
 constexpr std::array<double, 4> kHorizons{0, 0.05, 0.2, 1.0};
 constexpr int kSettlingRounds = 1;
-constexpr int kRounds = static_cast<int>(kHorizons.size()) + kSettlingRounds;
+constexpr std::array<double, 7> kFineHorizons{0, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0};
+constexpr int kFineSettlingRounds = 2;
 
 /// What is evicted before its copy in advance has gone is copied twice. So that a slower link does
 /// not come to that, such copies begin only where one this much slower would idle too, and early.
@@ -54,6 +55,9 @@ class Scheduler : private ReplayDirector {
           away_(away_bytes),
           options_(options),
           tensors_(workload.tensors()),
+          horizons_(options.fine ? std::span<const double>(kFineHorizons) : kHorizons),
+          rounds_(static_cast<int>(horizons_.size()) +
+                  (options.fine ? kFineSettlingRounds : kSettlingRounds)),
           ops_(static_cast<OpIndex>(workload.op_count())),
           issued_(memory_with_fetches_at_use()),
           present_(issued_),
@@ -72,7 +76,7 @@ class Scheduler : private ReplayDirector {
         make_chunks();
         if (!chunks_.empty()) {
             const ReplayOptions options{
-                .max_iterations = kRounds, .min_iterations = kRounds, .director = this};
+                .max_iterations = rounds_, .min_iterations = rounds_, .director = this};
             (void)replay(workload_, machine_, options_.budget_bytes, plan_, options);
         }
         Schedule made{plan_, plan_, round_end_us_ - last_round_end_us_};
@@ -276,17 +280,17 @@ class Scheduler : private ReplayDirector {
     }
 
     /// The last round settles the fetches of what lies idle over the end of the iteration.
-    bool last_round() const { return round_ + 1 == kRounds; }
+    bool last_round() const { return round_ + 1 == rounds_; }
 
     /// Each horizon once, then the one whose round was shortest.
     void choose_horizon() {
         const auto round = static_cast<std::size_t>(round_);
         const double took_us = round_end_us_ - last_round_end_us_;
-        if (round > 1 && round <= kHorizons.size() && took_us < best_round_us_) {
+        if (round > 1 && round <= horizons_.size() && took_us < best_round_us_) {
             best_round_us_ = took_us;
-            best_horizon_ = kHorizons[round - 1];
+            best_horizon_ = horizons_[round - 1];
         }
-        horizon_us_ = compute_us_ * (round < kHorizons.size() ? kHorizons[round] : best_horizon_);
+        horizon_us_ = compute_us_ * (round < horizons_.size() ? horizons_[round] : best_horizon_);
     }
 
     /// A gap begins again: its fetches go back to their use, to be decided anew.
@@ -405,6 +409,8 @@ class Scheduler : private ReplayDirector {
     std::span<const std::uint64_t> away_;
     const ScheduleOptions& options_;
     const std::vector<Tensor>& tensors_;
+    std::span<const double> horizons_;
+    int rounds_;
     OpIndex ops_;
     RangeMax issued_;   ///< U
     RangeMax present_;  ///< U and what was still leaving in the round before

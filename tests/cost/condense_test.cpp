@@ -9,6 +9,7 @@
 
 #include "cost/generate/generate.hpp"
 #include "cost/machine.hpp"
+#include "cost/planner.hpp"
 
 namespace libswap::cost {
 namespace {
@@ -41,6 +42,18 @@ TEST(Condense, KeepsWhatHasNothingToLeaveOut) {
     EXPECT_FALSE(condense(network("gpt2", 3, 3), 3));
     EXPECT_FALSE(condense(network("bert", 4, 1), 3));  // layers repeat themselves, not iterations
     EXPECT_FALSE(condense(Workload(), 3));
+}
+
+/// Too few to be left out, and yet another kind of iteration than one without repetitions, whose
+/// attempts serve it worse: 1.343 here.
+TEST(Planner, TriesOtherFluidsForAFewRepetitions) {
+    const Workload w = network("gpt2", 4, 4);
+    ASSERT_FALSE(condense(w, 3));
+    ASSERT_TRUE(condense(w, 2));
+    const auto made =
+        make_plan(w, *find_machine("pcie4-a100"), {.budget_bytes = w.peak_bytes() / 10 * 6});
+    ASSERT_TRUE(made);
+    EXPECT_LT(made->predicted.iteration_us, 1.33 * w.compute_us());
 }
 
 /// Every gap of the whole iteration stands for one of the condensed one, of a tensor as big, and
