@@ -209,9 +209,9 @@ struct LevelPair {
 
 LevelPair levels_at(const Texture& texture, float level) {
     const auto last = static_cast<float>(texture.levels.size() - 1);
-    const float most = std::min(texture.most_level, last);
+    // None of these needs be a number, and the bounds may be in the wrong order.
+    const float most = texture.most_level < last ? texture.most_level : last;
     const float biased = level + texture.level_bias;
-    // Not std::clamp: the bounds may be in the wrong order, and the level no number.
     const float lod = std::max(0.0F, std::min(std::max(texture.least_level, biased), most));
     LevelPair pair;
     if (!texture.linear_between_levels) {

@@ -281,6 +281,24 @@ TEST_P(TextureReads, OfLevelsMixOrChooseThem) {
     }
 }
 
+TEST_P(TextureReads, OfLevelsThatAreNoNumbersStayInside) {
+    const Image fine = random_image(4, 4, 1), half = random_image(2, 2, 1);
+    Texture texture = texture_of(fine);
+    texture.levels = {place(fine), place(half)};
+    texture.normalized_coordinates = true;
+    const float none = std::nanf("");
+    const std::vector<Vec4> points{{0, 0, 0, 9}, {0, 0, 0, none}, {0, 0, 0, -1}};
+    for (int way = 0; way < 4; ++way) {
+        texture.linear_between_levels = (way & 1) != 0;
+        texture.least_level = (way & 2) != 0 ? none : 0;
+        texture.most_level = none;
+        const auto seen = sampled<Vec4>("plane_level", texture, points);
+        if ((way & 2) == 0) EXPECT_EQ(half.at(0, 0, 0).x, seen[0].x);
+        EXPECT_EQ(fine.at(0, 0, 0).x, seen[1].x);
+        EXPECT_EQ(fine.at(0, 0, 0).x, seen[2].x);
+    }
+}
+
 TEST_P(TextureReads, GradientsChooseTheLevel) {
     std::vector<Image> images = {random_image(16, 16, 1), random_image(8, 8, 1),
                                  random_image(4, 4, 1)};
