@@ -101,12 +101,11 @@ class Finder {
         if (run <= least || run >= most) return;
         geometry_.bytes = run * line;
         companion_ = companion(run * line);
-        std::vector<std::uint64_t> offsets;
-        if (run < kMostStrided) {
+        if (!request_.is_translation) group_ = overflowing_set({line, run + 1, companion_});
+        if (group_.size() < 2 && run < kMostStrided) {
+            std::vector<std::uint64_t> offsets;
             for (std::uint32_t k = 0; k <= run; ++k) offsets.push_back(k * stride_bytes(line));
             group_ = contending(prober_, request_.view, offsets, companion_);
-        } else if (!request_.is_translation) {
-            group_ = overflowing_set({line, run + 1, companion_});
         }
         join_sectors();
         if (group_.size() < 2) return;
@@ -126,7 +125,13 @@ class Finder {
             if (slow.size() == before) continue;
             group = contending(prober_, request_.view, {slow.begin(), slow.end()}, companion_);
         }
-        return group;
+        return companion_ == 0 ? group : without_companions(group);
+    }
+
+    /// The last line's companion lies behind the run, and its set may be one too full as well.
+    std::vector<std::uint64_t> without_companions(const std::vector<std::uint64_t>& group) {
+        auto alone = contending(prober_, request_.view, group, 0);
+        return alone.size() < 2 ? group : alone;
     }
 
     /// Sectors of one line leave it together: one address per line is enough.
@@ -163,7 +168,6 @@ class Finder {
     /// A line is what leaves together: another address in the line of a member of the group is as
     /// good as the member.
     void find_line() {
-        if (geometry_.ways < 2) return;
         const std::uint64_t most = std::min<std::uint64_t>(4096, geometry_.bytes / geometry_.ways);
         while (geometry_.line_bytes < most) {
             const std::uint64_t other = geometry_.line_bytes;
