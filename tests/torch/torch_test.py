@@ -53,6 +53,7 @@ VARIANTS = {
 SETTINGS = {"profiler": [{}, {"LIBSWAP_CUPTI": "on"}]}
 # What both runs fill memory with that was never written, so that they may be compared bit for bit.
 FILL = "0xA5"
+MOST_SECONDS = 1500
 
 
 def check(condition, text):
@@ -66,19 +67,25 @@ class Runner:
 
     def run(self, words, memory="1GiB", settings=None):
         """What the program wrote to standard output. `settings` None: without libswap."""
-        own = {} if settings is None else {"LD_PRELOAD": self.options.libswap, "LIBSWAP_FILL": FILL,
-                                           "LIBSWAP_HOST_LIMIT": "2GiB"} | settings
-        return self.started(words, memory, own).stdout
+        return self.started(words, memory, {} if settings is None else self.swapping(settings)).stdout
 
-    def started(self, words, memory, settings):
+    def swapping(self, settings):
+        return {"LD_PRELOAD": self.options.libswap, "LIBSWAP_FILL": FILL, "LIBSWAP_HOST_LIMIT": "2GiB"} | settings
+
+    def start(self, words, memory, settings):
         environment = preloading.environment_without("LIBSWAP_", "SIMGPU_", "PYTORCH_")
         command = [self.options.simgpu, "--memory", memory, "--build", self.options.build, "--", self.options.python,
                    *map(str, words)]
-        done = subprocess.run(command, env=environment | settings, capture_output=True, text=True, errors="replace",
-                              timeout=1500)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(map(str, words))}: exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
-        return done
+        return subprocess.Popen(command, env=environment | settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, errors="replace")
+
+    def started(self, words, memory, settings):
+        """What it wrote; a program that fails fails the test."""
+        process = self.start(words, memory, settings)
+        out, err = process.communicate(timeout=MOST_SECONDS)
+        if process.returncode != 0:
+            sys.exit(f"{' '.join(map(str, words))}: exit status {process.returncode}\n{out}\n{err}")
+        return subprocess.CompletedProcess(process.args, 0, out, err)
 
     def plain(self, words, allocator="split", **settings):
         """Without libswap, the allocator as libswap would set it."""
@@ -98,7 +105,8 @@ class Runner:
 
 class Training:
     def __init__(self, said):
-        self.losses = [float(x) for x in re.findall(r"^(?:step|validation) \d+ loss (\S+)", said, re.M)]
+        self.printed = re.findall(r"^(?:step|validation) \d+ loss (\S+)", said, re.M)
+        self.losses = [float(x) for x in self.printed]
         self.digest = re.search(r"^digest (\w+)", said, re.M).group(1)
         peak = re.search(r"allocated peak ([\d.]+) MiB", said)
         self.peak_mib = float(peak.group(1)) if peak else None
@@ -108,16 +116,17 @@ def moved(summary):
     return sum(device["bytes_out"] for device in summary["devices"])
 
 
-def check_swapped(runner, words, shares, allocator="split", **settings):
-    """The same results to the bit with less memory, and memory really moved."""
+def check_swapped(runner, words, shares, allocator="split", periodic=False, **settings):
+    """The same results to the bit with less memory, and memory really moved; where steps are the same, that was found."""
     plain = Training(runner.plain([TRAIN, *words], allocator).stdout)
     peak = plain.peak_mib or runner.train(words).peak_mib  # without its cache PyTorch does not count
     for share in shares:
         said, summary = runner.swapped([TRAIN, *words], peak * share, LIBSWAP_TORCH=allocator, **settings)
         training = Training(said)
-        check(training.losses == plain.losses, f"at {share}: {training.losses} for {plain.losses}")
+        check(training.printed == plain.printed, f"at {share}: {training.printed} for {plain.printed}")  # "nan" is no number
         check(training.digest == plain.digest, f"at {share}: digest {training.digest} for {plain.digest}")
         check(moved(summary) > 0, f"at {share}: nothing was swapped")
+        check(not periodic or summary["devices"][0]["iterations"] > 0, f"at {share}: no iteration was found")
 
 
 def check_learns(runner, words, steps, tolerance, progress):
@@ -209,13 +218,43 @@ def a_lost_page_shows(runner):
         check(shown, f"{way}: {whole} in any case")
 
 
+def larger_than_the_device(runner):
+    """Out of memory without libswap, the same bits with it: jobs of 1.5 and 3 times the device's memory."""
+    for model in MODELS:
+        words = [TRAIN, *MODELS[model], "--steps", "5"]
+        plain = Training(runner.plain(words).stdout)
+        for times in (1.5, 3):
+            # What the context and small allocations take besides is not part of the peak.
+            memory = f"{max(int(plain.peak_mib / times), 10)}MiB"
+            small = runner.start(words, memory, ALLOCATORS["split"])
+            complaint = small.communicate(timeout=MOST_SECONDS)[1]
+            check(small.returncode != 0 and "out of memory" in complaint, f"{model} in {memory}: {complaint}")
+            training = Training(runner.run(words, memory, {}))
+            check(training.digest == plain.digest, f"{model} in {memory}: digest {training.digest} for {plain.digest}")
+
+
+def two_jobs(runner):
+    """Two jobs on one device that holds one of them: each has the bits that it has alone."""
+    words = {model: [TRAIN, *MODELS[model], "--steps", "5"] for model in MODELS}
+    plain = {model: Training(runner.plain(words[model]).stdout) for model in MODELS}
+    memory = int(max(training.peak_mib for training in plain.values()) * 1.2)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = runner.swapping({"SIMGPU_SHARE": f"{folder}/device", "LIBSWAP_BUDGET": f"{memory // 2}MiB"})
+        running = {model: runner.start(words[model], f"{memory}MiB", settings) for model in MODELS}
+        for model, process in running.items():
+            said, complaint = process.communicate(timeout=MOST_SECONDS)
+            check(process.returncode == 0, f"{model}: {complaint}")
+            digest = Training(said).digest
+            check(digest == plain[model].digest, f"{model}: digest {digest} for {plain[model].digest}")
+
+
 def variant(name):
     model, *flags = VARIANTS[name]
     return lambda runner: check_swapped(runner, [*MODELS[model], "--steps", "5", *flags], [0.6])
 
 
 def allocator_case(model, allocator):
-    return lambda runner: check_swapped(runner, [*MODELS[model], "--steps", "5"], [0.6, 0.4], allocator)
+    return lambda runner: check_swapped(runner, [*MODELS[model], "--steps", "5"], [0.6, 0.4], allocator, periodic=True)
 
 
 def scenario(name):
@@ -229,7 +268,8 @@ def scenario(name):
     return run
 
 
-CASES = {case.__name__: case for case in (imports, computes, attention, allocators, gpt_learns, resnet_learns, a_lost_page_shows)}
+CASES = {case.__name__: case for case in (imports, computes, attention, allocators, gpt_learns, resnet_learns, a_lost_page_shows,
+                                           larger_than_the_device, two_jobs)}
 CASES |= {f"{model}_{allocator}": allocator_case(model, allocator) for model in MODELS for allocator in ALLOCATORS}
 CASES |= {f"train_{name}": variant(name) for name in VARIANTS}
 CASES |= {f"scenario_{name}": scenario(name)
