@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -50,6 +51,14 @@ struct FunctionInfo {
     bool trusted() const noexcept {
         return layout_known && launches.load(std::memory_order_relaxed) >= kTrialLaunches &&
                !hidden_access.load(std::memory_order_relaxed);
+    }
+
+    /// A parameter is so large that it must be a list, which a launch need not fill: PyTorch's
+    /// foreach kernels take up to 4 KiB of addresses and counts in one.
+    bool takes_list() const noexcept {
+        constexpr std::uint32_t kListBytes = 2048;
+        return std::any_of(params.begin(), params.end(),
+                           [](const ParamSlot& slot) { return slot.bytes >= kListBytes; });
     }
 
     /// It was launched once more. Counted as far as anybody asks.
