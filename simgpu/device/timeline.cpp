@@ -352,8 +352,9 @@ void Timeline::finish(const OpPtr& op, Status status) {
         const std::string what = op->kind == Op::Kind::Kernel ? "kernel " + op->launch.name
                                                               : op_class_name(op->op_class);
         fail(*op->context, status,
-             fmt::format("{}: error {} at address {:#x} {}", what, static_cast<int>(status),
-                         op->outcome.fault_va, op->outcome.detail));
+             fmt::format("{}: error {} at address {:#x}{}{}", what, static_cast<int>(status),
+                         op->outcome.fault_va, op->outcome.detail.empty() ? "" : ", ",
+                         op->outcome.detail));
     }
     auto& statistics = statistics_[static_cast<int>(op->op_class)];
     ++statistics.count;

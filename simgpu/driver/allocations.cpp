@@ -5,11 +5,13 @@
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/graph/graph_memory.hpp"
 #include "simgpu/driver/pools.hpp"
+#include "simgpu/driver/program_ranges.hpp"
 #include "simgpu/driver/range_hints.hpp"
 
 namespace simgpu::driver {
 
 void Allocations::add(const Allocation& allocation) {
+    forget_program_ranges(allocation.base, allocation.bytes);
     std::lock_guard lock(mutex_);
     by_base_[allocation.base] = allocation;
 }

@@ -7,6 +7,7 @@
 
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/handle_table.hpp"
+#include "simgpu/driver/log.hpp"
 #include "simgpu/driver/teardown.hpp"
 #include "simgpu/per_thread.hpp"
 
@@ -49,6 +50,7 @@ void Context::revive(unsigned with_flags) {
     cache_config = CU_FUNC_CACHE_PREFER_NONE;
     reset_limits(*this);
     device_ = machine().create_context(gpu.ordinal).release();
+    said_error_ = false;
     alive = true;
 }
 
@@ -76,7 +78,16 @@ CUresult current_context_even_failed(Context*& out) {
 
 CUresult current_context(Context*& out) {
     SIMGPU_TRY(current_context_even_failed(out));
-    return out->device().sticky_error();
+    return out->sticky_error();
+}
+
+CUresult Context::sticky_error() {
+    const CUresult status = device().sticky_error();
+    if (status == CUDA_SUCCESS || status == CUDA_ERROR_DEINITIALIZED) return status;
+    if (const std::string reason = device().fault_detail();
+        !reason.empty() && !said_error_.exchange(true))
+        say("{}", reason);
+    return status;
 }
 
 Context* current_context_or_null() { return stack().empty() ? nullptr : stack().back(); }

@@ -42,6 +42,8 @@ struct Context {
     CUcontext handle() { return reinterpret_cast<CUcontext>(this); }
     /// Streams and faults of what runs here. Valid while alive.
     simgpu::Context& device() { return *device_.load(std::memory_order_acquire); }
+    /// What an operation left that failed, for all calls until a reset. Said once, with its reason.
+    CUresult sticky_error();
     /// Makes the context usable, at first and after a reset.
     void revive(unsigned with_flags);
     /// Waits for the context's work and frees what belongs to it.
@@ -50,6 +52,7 @@ struct Context {
   private:
     /// Never freed either: a thread may be inside a call when another destroys the context.
     std::atomic<simgpu::Context*> device_{nullptr};
+    std::atomic<bool> said_error_{false};
 };
 
 /// A context that was made and not destroyed: CUDA_ERROR_INVALID_CONTEXT or

@@ -121,12 +121,7 @@ KernelOutcome interpret(const KernelCall& call, KernelMemory& memory) {
                                         result.counters.global_bytes_stored);
     outcome.thread_instructions = static_cast<double>(result.counters.thread_instructions);
     if (timed != nullptr) wait_for_loads(*timed, call.geometry, outcome);
-    if (!result.ok()) {
-        outcome.detail = fmt::format("kernel {}: {} {}", function.info->name,
-                                     describe(result.status), result.detail);
-        if (result.address != 0) outcome.detail += fmt::format("at {:#x}", result.address);
-        say("{}", outcome.detail);
-    }
+    if (!result.ok()) outcome.detail = fmt::format("{} {}", describe(result.status), result.detail);
     return outcome;
 }
 
@@ -182,9 +177,6 @@ KernelOutcome run_on_host(const KernelCall& call, KernelMemory& memory, Run run)
     if (launch.faulted) {
         outcome.status = CUDA_ERROR_ILLEGAL_ADDRESS;
         outcome.fault_va = memory.fault_va();
-        outcome.detail = fmt::format("kernel {}: illegal address at {:#x}",
-                                     call.function->info->name, outcome.fault_va);
-        say("{}", outcome.detail);
     }
     return outcome;
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The libswap authors
 #include "simgpu/driver/program_ranges.hpp"
 
+#include <iterator>
 #include <map>
 #include <shared_mutex>
 
@@ -10,9 +11,22 @@
 namespace simgpu::driver {
 namespace {
 
+struct Allocation {
+    std::uint64_t bytes = 0;
+    bool live = false;
+};
+
 struct Noted {
     std::shared_mutex mutex;
-    std::map<std::uint64_t, std::uint64_t> bytes_by_base;
+    std::map<std::uint64_t, Allocation> by_base;
+
+    /// Under the lock: of what lies in [base, base + bytes) nothing is known any more.
+    void forget(std::uint64_t base, std::uint64_t bytes) {
+        auto it = by_base.upper_bound(base);
+        if (it != by_base.begin() && std::prev(it)->first + std::prev(it)->second.bytes > base)
+            --it;
+        while (it != by_base.end() && it->first < base + bytes) it = by_base.erase(it);
+    }
 };
 
 Noted& noted() {
@@ -30,10 +44,16 @@ bool in_window(std::uint64_t va) {
 void note_program_range(std::uint64_t base, std::uint64_t bytes) {
     const std::lock_guard lock(noted().mutex);
     if (bytes != 0) {
-        noted().bytes_by_base[base] = bytes;
-    } else {
-        noted().bytes_by_base.erase(base);
+        noted().forget(base, bytes);
+        noted().by_base[base] = {bytes, true};
+    } else if (const auto it = noted().by_base.find(base); it != noted().by_base.end()) {
+        it->second.live = false;
     }
+}
+
+void forget_program_ranges(std::uint64_t base, std::uint64_t bytes) {
+    const std::lock_guard lock(noted().mutex);
+    noted().forget(base, bytes);
 }
 
 std::optional<ProgramRange> program_range(std::uint64_t va, int device) {
@@ -42,10 +62,11 @@ std::optional<ProgramRange> program_range(std::uint64_t va, int device) {
     const bool mapped = info.kind == PointerKind::Device || info.kind == PointerKind::Vmm;
     if (!mapped || va - info.base >= info.bytes) return std::nullopt;
     const std::shared_lock lock(noted().mutex);
-    auto after = noted().bytes_by_base.upper_bound(va);
-    if (after != noted().bytes_by_base.begin()) {
-        const auto& [base, bytes] = *--after;
-        if (va - base < bytes) return ProgramRange{base, bytes};
+    auto after = noted().by_base.upper_bound(va);
+    if (after != noted().by_base.begin()) {
+        const auto& [base, allocation] = *--after;
+        if (va - base < allocation.bytes && !allocation.live) return std::nullopt;
+        if (va - base < allocation.bytes) return ProgramRange{base, allocation.bytes};
     }
     return ProgramRange{info.base, info.bytes};
 }

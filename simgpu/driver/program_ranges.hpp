@@ -15,11 +15,15 @@ struct ProgramRange {
     std::uint64_t end() const { return base + bytes; }
 };
 
-/// Keeps what the runtime was asked for: see simgpuAllocationNote. `bytes` 0 forgets. @thread any
+/// Keeps what the runtime was asked for: see simgpuAllocationNote. `bytes` 0: it was freed. @thread
+/// any
 void note_program_range(std::uint64_t base, std::uint64_t bytes);
+/// These addresses are given out anew: what was noted of them is over. @thread any
+void forget_program_ranges(std::uint64_t base, std::uint64_t bytes);
 
 /// The live allocation that `va` lies in: as the runtime's caller knows it, else what is mapped
-/// there. Nothing for addresses outside of the device's window. @thread any
+/// there. Nothing for addresses outside of the device's window, nor for what the caller has freed,
+/// which may stay mapped: in pools, and behind an interposer's back. @thread any
 std::optional<ProgramRange> program_range(std::uint64_t va, int device);
 
 }  // namespace simgpu::driver

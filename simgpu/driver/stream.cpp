@@ -200,7 +200,7 @@ CUresult find_stream_even_failed(CUstream handle, DefaultStream default_stream, 
 
 CUresult find_stream(CUstream handle, DefaultStream default_stream, StreamRef& out) {
     SIMGPU_TRY(find_stream_even_failed(handle, default_stream, out));
-    return out.context->device().sticky_error();
+    return out.context->sticky_error();
 }
 
 CUresult find_event(CUevent handle, std::shared_ptr<EventObject>& out) {

@@ -4,6 +4,7 @@
 
 #include "simgpu/driver/entry.hpp"
 #include "simgpu/driver/gpu.hpp"
+#include "simgpu/driver/program_ranges.hpp"
 
 namespace simgpu::driver {
 namespace {
@@ -74,6 +75,7 @@ CUresult reserve(CUdeviceptr* out, std::size_t bytes, std::size_t alignment, CUd
     }
     auto va = machine().memory().reserve(bytes, alignment, hint);
     if (!va) return va.error();
+    forget_program_ranges(*va, bytes);
     *out = *va;
     return CUDA_SUCCESS;
 }
