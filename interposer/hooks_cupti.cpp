@@ -19,10 +19,11 @@ namespace {
 constexpr int kCuptiNotInitialized = 15;  ///< CUPTI_ERROR_NOT_INITIALIZED
 
 /// CUPTI calls itself by its exported names, also on threads of its own, and on ours when we use
-/// it.
+/// it; where it does so last of all, the call seems to be ours.
 bool is_the_programs(const void* caller) noexcept {
-    return libswap_hook_depth == 0 &&
-           !std::string_view(image_of_address(caller).soname()).starts_with("libcupti");
+    if (libswap_hook_depth != 0) return false;
+    const ElfImage image = image_of_address(caller);
+    return !(image == own_image()) && !std::string_view(image.soname()).starts_with("libcupti");
 }
 
 void leave_to_others() noexcept {
