@@ -28,13 +28,11 @@ struct ChunkRun {
     std::uint64_t bytes() const noexcept { return kChunkBytes[size_class] * count; }
 };
 
-/// The largest class whose chunks are at most a 2048th of the budget. Memory of one class serves no
+/// The largest class whose chunks are at most a 1024th of the budget. Memory of one class serves no
 /// other: a chunk has to be made anew, which takes longer than a copy of it. So there is one class
 /// where there are few chunks anyway, and else what is cut off in the other one is little: with
 /// chunks of 64 MiB too, four of the ten handed workloads had 7 to 20 % of their memory in the
-/// wrong class at some time; within 18 GiB, with 16 and 2 MiB, Inception took 3,363 ms per
-/// iteration, with 2 MiB only 3,319 ms. But making 32 GiB of small chunks takes 3 s, of large ones
-/// 0.5 s.
+/// wrong class at some time.
 ChunkClass largest_class(std::uint64_t budget_bytes) noexcept;
 
 /// The largest block for a budget: a 15th of it, and not beyond 64 MiB. A remap costs about the
