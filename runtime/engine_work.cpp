@@ -28,7 +28,7 @@ std::uint64_t launch_signature(const Operation& op, const LaunchRequest& request
     hash = mix_signature(hash, request.shared_bytes);
     // Behind its last entry a list holds what the stack held before: addresses that change from one
     // iteration to the next.
-    if (op.function && op.function->takes_list()) return hash;
+    if (op.function && op.function->takes_list) return hash;
     return mix_signature(hash, op.blocks.size());
 }
 

@@ -11,6 +11,7 @@ namespace libswap {
 namespace {
 
 constexpr std::size_t kMaxParams = 4096;
+constexpr std::uint32_t kListBytes = 2048;  ///< a parameter of so many is a list
 
 std::uint64_t hash_bytes(std::uint64_t hash, const void* data, std::size_t bytes) noexcept {
     for (std::size_t i = 0; i < bytes; ++i)
@@ -95,6 +96,7 @@ FunctionInfo* FunctionTable::make(CUfunction function) noexcept try {
         refusals = 0;
         info->params.push_back(slot);
         info->hash = hash_bytes(info->hash, &slot, sizeof slot);
+        info->takes_list |= slot.bytes >= kListBytes;
     }
     // INVALID_VALUE is how the list ends; anything else means that it is not known.
     info->layout_known = code == CUDA_ERROR_INVALID_VALUE;

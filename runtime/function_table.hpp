@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -31,9 +30,12 @@ struct FunctionInfo {
     CUfunction function = nullptr;
     std::vector<ParamSlot> params;
     bool layout_known = false;  ///< else nothing can be said about its operands
-    std::string text;           ///< its name, where the driver tells
-    std::uint32_t name = 0;     ///< in the event log, once asked for
-    std::uint64_t hash = 0;     ///< of the name and layout, the same in every run
+    /// A parameter is so large that it must be a list, which a launch need not fill: PyTorch's
+    /// foreach kernels take up to 4 KiB of addresses and counts in one.
+    bool takes_list = false;
+    std::string text;        ///< its name, where the driver tells
+    std::uint32_t name = 0;  ///< in the event log, once asked for
+    std::uint64_t hash = 0;  ///< of the name and layout, the same in every run
     std::atomic<std::uint32_t> launches{0};
     /// A write of it was seen that no operand explained: its launches are unexplained for good.
     std::atomic<bool> hidden_access{false};
@@ -51,14 +53,6 @@ struct FunctionInfo {
     bool trusted() const noexcept {
         return layout_known && launches.load(std::memory_order_relaxed) >= kTrialLaunches &&
                !hidden_access.load(std::memory_order_relaxed);
-    }
-
-    /// A parameter is so large that it must be a list, which a launch need not fill: PyTorch's
-    /// foreach kernels take up to 4 KiB of addresses and counts in one.
-    bool takes_list() const noexcept {
-        constexpr std::uint32_t kListBytes = 2048;
-        return std::any_of(params.begin(), params.end(),
-                           [](const ParamSlot& slot) { return slot.bytes >= kListBytes; });
     }
 
     /// It was launched once more. Counted as far as anybody asks.

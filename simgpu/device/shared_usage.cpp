@@ -28,12 +28,17 @@ namespace {
 constexpr off_t kTableByte = 0;
 constexpr off_t byte_of(int place) { return 1 + place; }
 
-bool lock_byte(int fd, off_t byte, short type, int command) {
+struct flock lock_of(off_t byte, short type) {
     struct flock lock {};
     lock.l_type = type;
     lock.l_whence = SEEK_SET;
     lock.l_start = byte;
     lock.l_len = 1;
+    return lock;
+}
+
+bool lock_byte(int fd, off_t byte, short type, int command) {
+    struct flock lock = lock_of(byte, type);
     int status = 0;
     do {
         status = fcntl(fd, command, &lock);
@@ -93,11 +98,7 @@ bool SharedUsage::claim() {
 }
 
 bool SharedUsage::alive(int place) const {
-    struct flock lock {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    lock.l_start = byte_of(place);
-    lock.l_len = 1;
+    struct flock lock = lock_of(byte_of(place), F_WRLCK);
     return fcntl(fd_, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 

@@ -40,33 +40,27 @@ void each_lane(const Warp& w, F f) {
         f(std::countr_zero(left));
 }
 
-void unknown_object(Warp& w, const char* kind, std::uint64_t handle) {
-    w.fault(RunStatus::UnknownTexture, 0, std::string(kind) + " " + std::to_string(handle));
+/// The lane's object, which `find` looks up where it is not the one used last; null, and a fault,
+/// if there is none.
+template <class Object>
+const Object* object_of(Warp& w, const TextureSite& site, int lane, Launch::LastUsed<Object>& last,
+                        const Object* (Textures::*find)(std::uint64_t), const char* kind) {
+    const auto handle = lane_value<std::uint64_t>(w, site.handle, lane);
+    if (last.object == nullptr || last.handle != handle) {
+        Textures* textures = w.launch->options->textures;
+        last = {handle, textures != nullptr ? (textures->*find)(handle) : nullptr};
+    }
+    if (last.object == nullptr)
+        w.fault(RunStatus::UnknownTexture, 0, std::string(kind) + " " + std::to_string(handle));
+    return last.object;
 }
 
-/// The lane's texture; null, and a fault, if there is none.
 const Texture* texture_of(Warp& w, const TextureSite& site, int lane) {
-    Launch& launch = *w.launch;
-    const auto handle = lane_value<std::uint64_t>(w, site.handle, lane);
-    if (launch.texture == nullptr || launch.texture_handle != handle) {
-        Textures* textures = launch.options->textures;
-        launch.texture = textures != nullptr ? textures->texture(handle) : nullptr;
-        launch.texture_handle = handle;
-    }
-    if (launch.texture == nullptr) unknown_object(w, "texture", handle);
-    return launch.texture;
+    return object_of(w, site, lane, w.launch->texture, &Textures::texture, "texture");
 }
 
 const Surface* surface_of(Warp& w, const TextureSite& site, int lane) {
-    Launch& launch = *w.launch;
-    const auto handle = lane_value<std::uint64_t>(w, site.handle, lane);
-    if (launch.surface == nullptr || launch.surface_handle != handle) {
-        Textures* textures = launch.options->textures;
-        launch.surface = textures != nullptr ? textures->surface(handle) : nullptr;
-        launch.surface_handle = handle;
-    }
-    if (launch.surface == nullptr) unknown_object(w, "surface", handle);
-    return launch.surface;
+    return object_of(w, site, lane, w.launch->surface, &Textures::surface, "surface");
 }
 
 /// Device memory; what cannot be read is a fault of the warp.
@@ -133,16 +127,15 @@ void count_loads(Warp& w, std::uint64_t lane_bytes) {
         lane_bytes * static_cast<std::uint64_t>(std::popcount(w.exec));
 }
 
-void texture(Warp& w, const Inst& i) {
-    const TextureSite& site = site_of(w, i);
+/// Gives each lane what `read` finds for it in its texture.
+template <class Read>
+void read_texels(Warp& w, const TextureSite& site, Read read) {
     WarpTexels source(w);
     std::uint64_t texel_bytes = 0;
     each_lane(w, [&](int lane) {
         const Texture* from = texture_of(w, site, lane);
         Texel texel{};
-        if (from == nullptr || !sample(*from, site.shape, point_of(w, site, lane),
-                                       level_of(w, site, *from, lane), source, texel))
-            return;
+        if (from == nullptr || !read(*from, lane, source, texel)) return;
         set_texel(w, site, lane, texel);
         texel_bytes = from->format.bytes();
     });
@@ -150,20 +143,19 @@ void texture(Warp& w, const Inst& i) {
     count_loads(w, texel_bytes);
 }
 
+void texture(Warp& w, const Inst& i) {
+    const TextureSite& site = site_of(w, i);
+    read_texels(w, site, [&](const Texture& from, int lane, TexelSource& source, Texel& texel) {
+        return sample(from, site.shape, point_of(w, site, lane), level_of(w, site, from, lane),
+                      source, texel);
+    });
+}
+
 void texture_gather(Warp& w, const Inst& i) {
     const TextureSite& site = site_of(w, i);
-    WarpTexels source(w);
-    std::uint64_t texel_bytes = 0;
-    each_lane(w, [&](int lane) {
-        const Texture* from = texture_of(w, site, lane);
-        Texel texel{};
-        if (from == nullptr || !gather(*from, point_of(w, site, lane), site.channel, source, texel))
-            return;
-        set_texel(w, site, lane, texel);
-        texel_bytes = from->format.bytes();
+    read_texels(w, site, [&](const Texture& from, int lane, TexelSource& source, Texel& texel) {
+        return gather(from, point_of(w, site, lane), site.channel, source, texel);
     });
-    set_resident(w, site);
-    count_loads(w, texel_bytes);
 }
 
 std::uint32_t answer(TextureQuery query, const TexturePlane& plane, std::size_t levels) {

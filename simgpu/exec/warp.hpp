@@ -65,10 +65,13 @@ struct Launch {
     bool fill(CachedPage& page, std::uint64_t va, bool write);
 
     /// The objects that were used last.
-    std::uint64_t texture_handle = 0;
-    const Texture* texture = nullptr;
-    std::uint64_t surface_handle = 0;
-    const Surface* surface = nullptr;
+    template <class Object>
+    struct LastUsed {
+        std::uint64_t handle = 0;
+        const Object* object = nullptr;
+    };
+    LastUsed<Texture> texture;
+    LastUsed<Surface> surface;
 
     /// What lies at kGridWorkspace, once it has been touched.
     std::unique_ptr<std::byte[]> grid_workspace;
