@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
-from preloading import environment_without  # noqa: E402
+from preloading import environment_without, ld_preload  # noqa: E402
 
 TRAINER, LIBSWAP, SIMGPU, BUILD = sys.argv[1:5]
 SIZE = ["--channels", "64", "--batch", "192", "--iterations", "16"]
@@ -40,7 +40,7 @@ class Arena(unittest.TestCase):
         """The iteration in ms, and the device's summary."""
         with tempfile.TemporaryDirectory() as folder:
             summary = pathlib.Path(folder) / "summary.json"
-            settings = {"LD_PRELOAD": LIBSWAP, "LIBSWAP_BUDGET": str(self.peak * percent // 100), "LIBSWAP_SUMMARY": str(summary)}
+            settings = {"LD_PRELOAD": ld_preload(LIBSWAP), "LIBSWAP_BUDGET": str(self.peak * percent // 100), "LIBSWAP_SUMMARY": str(summary)}
             digest, _, iteration = run(alloc, settings)
             device = json.loads(summary.read_text())["devices"][0]
         self.assertEqual(digest, self.digest)

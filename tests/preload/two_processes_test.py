@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import preloading  # noqa: E402
 
 MIB = 1 << 20
-BUFFERS, BUFFER_MIB, ITERATIONS = 24, 2, 40
+BUFFERS, BUFFER_MIB, OPERATIONS, ROUNDS = 24, 2, 6, 40
 PEAK_MIB = BUFFERS * BUFFER_MIB
 DEVICE_MIB = PEAK_MIB * 5 // 4
 
@@ -29,7 +29,7 @@ class TwoProcesses(unittest.TestCase):
     def start(self, name, settings, memory_mib=DEVICE_MIB):
         environment = preloading.environment_without("LIBSWAP_", "SIMGPU_")
         environment |= {"SIMGPU_SHARE": str(self.folder / "share"), "LIBSWAP_SUMMARY": str(self.folder / name)} | settings
-        command = [SIMGPU, "--build", BUILD, "--memory", f"{memory_mib}MiB", "--", PROGRAM, str(BUFFERS), str(ITERATIONS), "4"]
+        command = [SIMGPU, "--build", BUILD, "--memory", f"{memory_mib}MiB", "--", PROGRAM, str(BUFFERS), str(OPERATIONS), str(ROUNDS)]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def digest(self, process):
@@ -50,9 +50,9 @@ class TwoProcesses(unittest.TestCase):
 
     def test_without_libswap_one_of_them_is_out_of_memory(self):
         running = [self.start(name, {}) for name in ("first", "second")]
-        for process in running:
-            process.communicate(timeout=300)
+        complaints = [process.communicate(timeout=300)[1] for process in running]
         self.assertNotEqual([process.returncode for process in running], [0, 0])
+        self.assertTrue(any("out of memory" in complaint for complaint in complaints), complaints)
 
     def test_budgets_that_fit_side_by_side_are_kept(self):
         expected = self.alone()
