@@ -12,17 +12,46 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 namespace libswap {
 namespace {
 
-constexpr std::pair<std::string_view, TorchAllocator> kTorchAllocators[] = {
-    {"split", TorchAllocator::Split},
-    {"async", TorchAllocator::Async},
-    {"uncached", TorchAllocator::Uncached},
-    {"leave", TorchAllocator::Leave}};
+/// The words that stand for the values of an enumeration.
+template <class Value>
+struct Words;
+template <>
+struct Words<Mode> {
+    static constexpr std::pair<std::string_view, Mode> kAll[] = {
+        {"swap", Mode::Swap}, {"observe", Mode::Observe}, {"off", Mode::Off}};
+};
+template <>
+struct Words<Report> {
+    static constexpr std::pair<std::string_view, Report> kAll[] = {{"virtual", Report::Virtual},
+                                                                   {"device", Report::Device}};
+};
+template <>
+struct Words<TorchAllocator> {
+    static constexpr std::pair<std::string_view, TorchAllocator> kAll[] = {
+        {"split", TorchAllocator::Split},
+        {"async", TorchAllocator::Async},
+        {"uncached", TorchAllocator::Uncached},
+        {"leave", TorchAllocator::Leave}};
+};
+template <>
+struct Words<Move> {
+    static constexpr std::pair<std::string_view, Move> kAll[] = {{"auto", Move::Auto},
+                                                                 {"careful", Move::Careful},
+                                                                 {"plain", Move::Plain},
+                                                                 {"hand-over", Move::HandOver}};
+};
+template <>
+struct Words<CuptiUse> {
+    static constexpr std::pair<std::string_view, CuptiUse> kAll[] = {
+        {"auto", CuptiUse::Auto}, {"on", CuptiUse::On}, {"off", CuptiUse::Off}};
+};
 
 std::string lower(std::string_view text) {
     std::string result(text);
@@ -135,41 +164,15 @@ bool parse_fill(std::string_view text, FillByte* out) {
     return true;
 }
 
-bool parse_mode(std::string_view text, Mode* out) {
+template <class Value>
+bool parse_word(std::string_view text, Value* out) {
     const std::string word = lower(text);
-    if (word == "swap")
-        *out = Mode::Swap;
-    else if (word == "observe")
-        *out = Mode::Observe;
-    else if (word == "off")
-        *out = Mode::Off;
-    else
-        return false;
-    return true;
-}
-
-bool parse_report(std::string_view text, Report* out) {
-    const std::string word = lower(text);
-    if (word != "virtual" && word != "device") return false;
-    *out = word == "virtual" ? Report::Virtual : Report::Device;
-    return true;
-}
-
-bool parse_torch(std::string_view text, TorchAllocator* out) {
-    const std::string word = lower(text);
-    for (const auto& [name, allocator] : kTorchAllocators) {
+    for (const auto& [name, value] : Words<Value>::kAll) {
         if (word != name) continue;
-        *out = allocator;
+        *out = value;
         return true;
     }
     return false;
-}
-
-bool parse_cupti(std::string_view text, CuptiUse* out) {
-    const std::string word = lower(text);
-    if (word != "auto" && word != "on" && word != "off") return false;
-    *out = word == "auto" ? CuptiUse::Auto : word == "on" ? CuptiUse::On : CuptiUse::Off;
-    return true;
 }
 
 /// A file name; %p stands for the process id, so that the processes of one job do not write over
@@ -194,18 +197,11 @@ std::string show(bool value) { return value ? "yes" : "no"; }
 std::string show(int value) { return std::to_string(value); }
 std::string show(double value) { return fmt::format("{}", value); }
 std::string show(const std::string& value) { return value.empty() ? "(none)" : value; }
-std::string show(Mode mode) {
-    return mode == Mode::Swap ? "swap" : mode == Mode::Observe ? "observe" : "off";
-}
-std::string show(Report report) { return report == Report::Virtual ? "virtual" : "device"; }
-std::string show(TorchAllocator allocator) {
-    for (const auto& [name, value] : kTorchAllocators)
-        if (value == allocator) return std::string(name);
+template <class Value, std::size_t kCount = std::size(Words<Value>::kAll)>
+std::string show(Value value) {
+    for (const auto& [name, known] : Words<Value>::kAll)
+        if (value == known) return std::string(name);
     return {};
-}
-
-std::string show(CuptiUse use) {
-    return use == CuptiUse::Auto ? "auto" : use == CuptiUse::On ? "on" : "off";
 }
 std::string show(FillByte fill) {
     return fill.is_set ? fmt::format("{:#04x}", fill.value) : "(none)";

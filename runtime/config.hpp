@@ -28,6 +28,8 @@ enum class Mode { Swap, Observe, Off };
 enum class Report { Virtual, Device };
 /// What PyTorch's allocator is asked to do: docs/pytorch.md.
 enum class TorchAllocator { Split, Async, Uncached, Leave };
+/// How blocks move: docs/engine.md. Auto: by hand-over where no plan is followed.
+enum class Move { Auto, Careful, Plain, HandOver };
 /// Auto: where nobody else seems to use it.
 enum class CuptiUse { Auto, On, Off };
 

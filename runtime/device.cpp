@@ -198,6 +198,9 @@ Worker::Host Device::worker_host() {
     host.follows_plan = [this] { return learning_->follows_plan(); };
     host.device_idle = [this] { return device_idle(); };
     host.careful = [this] { return careful(); };
+    host.may_hand_over = [this](bool planned) {
+        return config_.move == Move::HandOver || (config_.move == Move::Auto && !planned);
+    };
     host.capturing = [this] { return capturing(); };
     host.guard_hit = [this] { Counters::add(counters_.hidden_functions); };
     host.thread_starts = [this] {
@@ -224,6 +227,7 @@ bool Device::device_idle() {
 }
 
 bool Device::careful() {
+    if (config_.move == Move::Careful) return true;
     // Unexplained launches come in runs: what follows one soon may be another.
     constexpr std::uint64_t kSoon = 64;
     const std::uint64_t last = last_unexplained_op_.load(std::memory_order_relaxed);

@@ -105,7 +105,8 @@ SwapEngine::Start Worker::fetch(Block& block, std::uint64_t after_serial) {
     auto way = SwapEngine::Way::Plain;
     if (host_.careful())
         way = SwapEngine::Way::Careful;
-    else if (!host_.capturing() && parts_.gate->waiters.load() == 0 && !follows_plan() &&
+    else if (!host_.capturing() && parts_.gate->waiters.load() == 0 &&
+             host_.may_hand_over(follows_plan()) &&
              !parts_.blocks->buffer_of(block).in_parts.load())
         way = SwapEngine::Way::HandOver;
     return swap_.fetch(block, way, after_serial);

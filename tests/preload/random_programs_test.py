@@ -42,6 +42,8 @@ CASES = {
     "with_three_threads": ("20MiB", {"SIMGPU_DELAYS": "h2d:every7=1ms"}, ["--threads", "3"]),
     "on_two_devices": ("14MiB", {}, ["--devices", "2"]),
     "on_two_devices_with_slow_copies": ("10MiB", {"SIMGPU_DELAYS": "h2d:every3=2ms,d2h:every4=2ms"}, ["--devices", "2", "--threads", "2"]),
+    "by_hand_over": ("14MiB", {"LIBSWAP_MOVE": "hand-over"}, []),
+    "by_the_careful_way": ("14MiB", {"LIBSWAP_MOVE": "careful"}, []),
 }
 FIXED_BUDGET = {"without_host_numa"}
 

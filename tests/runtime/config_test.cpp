@@ -45,6 +45,7 @@ TEST(Config, DefaultsStandWhereNothingIsSet) {
     EXPECT_FALSE(config.host_limit.is_set());
     EXPECT_EQ(config.min_swap_bytes, std::uint64_t{1} << 20);
     EXPECT_EQ(config.report, Report::Virtual);
+    EXPECT_EQ(config.move, Move::Auto);
     EXPECT_FALSE(config.fill.is_set);
     EXPECT_FALSE(config.verify);
     EXPECT_EQ(config.verbose, 0);
@@ -84,7 +85,7 @@ TEST(Config, NonsenseKeepsTheDefaultAndSaysWhy) {
         {"LIBSWAP_FILL", "256"},        {"LIBSWAP_FILL", "0x"},
         {"LIBSWAP_FILL", "-1"},         {"LIBSWAP_FILL", "12 "},
         {"LIBSWAP_REPORT", "both"},     {"LIBSWAP_MAX_SLOWDOWN", "0.5"},
-        {"LIBSWAP_MIN_SWAP", "1,5M"},
+        {"LIBSWAP_MOVE", "handover"},   {"LIBSWAP_MIN_SWAP", "1,5M"},
     };
     for (const auto& [name, text] : wrong) {
         std::vector<std::string> complaints;
@@ -114,6 +115,7 @@ TEST(Config, WordsOfEveryKindAreUnderstood) {
     EXPECT_TRUE(parse_one("LIBSWAP_FILL", "0").fill.is_set);
     EXPECT_EQ(parse_one("LIBSWAP_TORCH", "async").torch, TorchAllocator::Async);
     EXPECT_EQ(parse_one("LIBSWAP_TORCH", "Leave").torch, TorchAllocator::Leave);
+    EXPECT_EQ(parse_one("LIBSWAP_MOVE", "Hand-Over").move, Move::HandOver);
     EXPECT_EQ(parse_one("LIBSWAP_MAX_SLOWDOWN", "1.3").max_slowdown, 1.3);
 }
 
