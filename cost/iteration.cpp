@@ -10,14 +10,16 @@ namespace libswap::cost {
 
 namespace {
 
-/// The slots of one period, and which tensor each belongs to.
+/// The slots of the last period, and which tensor each belongs to. Operations of equal signatures
+/// may have other numbers of operands in the period before, as parts of one buffer do that lie
+/// elsewhere, or whose ends were not known yet: those say nothing.
 class SlotClasses {
   public:
     SlotClasses(const Trace& trace, std::size_t first, std::size_t period)
         : trace_(trace), first_(first), period_(period), begin_(period + 1, 0) {
         for (std::size_t p = 0; p < period; ++p) {
-            begin_[p + 1] =
-                begin_[p] + static_cast<std::uint32_t>(trace.operands_of(first + p).size());
+            const std::size_t last = first + period + p;
+            begin_[p + 1] = begin_[p] + static_cast<std::uint32_t>(trace.operands_of(last).size());
         }
         parent_.resize(begin_[period]);
         std::iota(parent_.begin(), parent_.end(), 0U);
@@ -42,10 +44,8 @@ class SlotClasses {
     void join_operands(std::size_t op) {
         const std::size_t p = (op - first_) % period_;
         const auto operands = trace_.operands_of(op);
-        // The two periods have equal signatures, which cover how many operands there are; should
-        // they not, the surplus has no slot.
-        const std::size_t count = std::min<std::size_t>(operands.size(), begin_[p + 1] - begin_[p]);
-        for (std::size_t k = 0; k < count; ++k) {
+        if (operands.size() != begin_[p + 1] - begin_[p]) return;
+        for (std::size_t k = 0; k < operands.size(); ++k) {
             const auto [known, fresh] = slot_of_.try_emplace(operands[k].block, slot(p, k));
             if (!fresh) parent_[root(slot(p, k))] = root(known->second);
         }
@@ -82,9 +82,6 @@ class Builder {
     std::span<const TracedOperand> operands(std::size_t p) const {
         return trace_.operands_of(first_ + period_ + p);
     }
-    std::size_t operand_count(std::size_t p) const {
-        return std::min(operands(p).size(), trace_.operands_of(first_ + p).size());
-    }
 
     void number_tensors() {
         tensor_of_root_.assign(classes_.slot_count(), kNoTensor);
@@ -94,7 +91,7 @@ class Builder {
         }
         bytes_.assign(tensor_count_, 0);
         for (std::size_t p = 0; p < period_; ++p) {
-            for (std::size_t k = 0; k < operand_count(p); ++k) {
+            for (std::size_t k = 0; k < operands(p).size(); ++k) {
                 std::uint64_t& bytes = bytes_[tensor(p, k)];
                 bytes = std::max(bytes, operands(p)[k].bytes);
             }
@@ -138,7 +135,7 @@ class Builder {
         for (int round = 0; round < 2; ++round) {  // the first finds what lives on from before
             for (std::size_t p = 0; p < period_; ++p) {
                 crossing[p] = now;
-                for (std::size_t k = 0; k < operand_count(p); ++k) {
+                for (std::size_t k = 0; k < operands(p).size(); ++k) {
                     const TensorIndex t = tensor(p, k);
                     if (!freed_[t] || live[t]) continue;
                     live[t] = true;
@@ -156,7 +153,7 @@ class Builder {
         // What lives across the origin anyway is kept for good: it may not leave the ledger.
         for (std::size_t i = 0; i < period_; ++i) {
             const std::size_t p = (iteration_.origin + i) % period_;
-            for (std::size_t k = 0; k < operand_count(p); ++k) live[tensor(p, k)] = true;
+            for (std::size_t k = 0; k < operands(p).size(); ++k) live[tensor(p, k)] = true;
             for (const TensorIndex t : frees_[p]) live[t] = false;
         }
         for (TensorIndex t = 0; t < tensor_count_; ++t) {
@@ -174,7 +171,6 @@ class Builder {
     void add_op(std::size_t p) {
         uses_.clear();
         for (std::size_t k = 0; k < operands(p).size(); ++k) {
-            if (k >= operand_count(p)) break;
             const TensorIndex t = tensor(p, k);
             const TracedOperand& operand = operands(p)[k];
             // What begins with this operation has no content to read, whatever the operand says.
@@ -210,7 +206,7 @@ class Builder {
     void find_blocks() {
         iteration_.blocks.assign(tensor_count_, 0);
         for (std::size_t p = 0; p < period_; ++p) {
-            for (std::size_t k = 0; k < operand_count(p); ++k) {
+            for (std::size_t k = 0; k < operands(p).size(); ++k) {
                 iteration_.blocks[tensor(p, k)] = operands(p)[k].block;
             }
         }

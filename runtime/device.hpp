@@ -88,8 +88,9 @@ struct Operation {
     bool names_ours = false;    ///< at least one address of ours, slabs included
     /// Addresses stand for parts of big buffers (launches), not for all of them.
     bool by_parts = false;
-    std::uint32_t words = 0;    ///< parameter words looked at
-    std::uint32_t on_host = 0;  ///< blocks that are used on the host
+    std::uint32_t words = 0;      ///< parameter words looked at
+    std::uint32_t addresses = 0;  ///< of these, how many name memory of ours
+    std::uint32_t on_host = 0;    ///< blocks that are used on the host
     /// Blocks that may be touched beside what is believed: held wherever they lie, not brought.
     std::uint32_t rest = 0;
     bool may_reach_further = false;  ///< than its parts: its numbers say so

@@ -32,7 +32,9 @@ bool may_change(const Operation& op, std::uint64_t address, std::uint64_t base,
 void Device::name_address(Operation& op, std::uint64_t address) {
     const std::uint32_t word = op.words++;
     const PageTag tag = space_.find(address);
-    if (tag != 0) name_tagged(op, tag, address, word);
+    if (tag == 0) return;
+    ++op.addresses;
+    name_tagged(op, tag, address, word);
 }
 
 void Device::name_tagged(Operation& op, PageTag tag, std::uint64_t address, std::uint32_t word) {

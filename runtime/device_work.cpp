@@ -49,6 +49,7 @@ void Operation::clear() noexcept {
     names_ours = false;
     by_parts = false;
     words = 0;
+    addresses = 0;
     on_host = 0;
     rest = 0;
     may_reach_further = false;

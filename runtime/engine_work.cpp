@@ -29,7 +29,8 @@ std::uint64_t launch_signature(const Operation& op, const LaunchRequest& request
     // Behind its last entry a list holds what the stack held before: addresses that change from one
     // iteration to the next.
     if (op.function && op.function->takes_list) return hash;
-    return mix_signature(hash, op.blocks.size());
+    // Not how many blocks: of a buffer that holds several tensors that depends on where they lie.
+    return mix_signature(hash, op.addresses);
 }
 
 /// An address on a side of a copy that may be a device's.

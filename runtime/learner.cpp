@@ -238,9 +238,13 @@ bool Learner::uses_same_blocks(std::uint64_t period) {
     for (std::uint64_t s = begin; s < begin + period; ++s) {
         const std::uint64_t a = s == 0 ? 0 : at(s - 1).operands_end;
         const std::uint64_t b = at(s + period - 1).operands_end;
-        const std::uint64_t count =
-            std::min(at(s).operands_end - a, at(s + period).operands_end - b);
+        const std::uint64_t before_count = at(s).operands_end - a;
+        const std::uint64_t now_count = at(s + period).operands_end - b;
         if (operands_end_ - a > operands_.size()) return false;
+        // Behind the first one, operands of other numbers do not lie side by side.
+        const std::uint64_t count = before_count == now_count
+                                        ? now_count
+                                        : std::min<std::uint64_t>({before_count, now_count, 1});
         for (std::uint64_t k = 0; k < count; ++k) {
             const std::uint64_t before = operands_[(a + k) & operand_mask_].block;
             const std::uint64_t now = operands_[(b + k) & operand_mask_].block;

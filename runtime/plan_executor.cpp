@@ -194,8 +194,10 @@ std::span<const SwapCommand> PlanExecutor::step(const Step& step,
     const std::uint32_t origin = plan.iteration.origin;
     const std::uint32_t op = steps(origin, step.phase, plan.period);
     const auto slots = plan.iteration.slots_of(op);
-    const std::size_t count = std::min(slots.size(), operands.size());
-    for (std::size_t k = 0; k < count; ++k) plan.live[slots[k]] = operands[k].block;
+    // Other numbers of operands, as of parts of a buffer that lie elsewhere now, do not lie side by
+    // side.
+    if (slots.size() == operands.size())
+        for (std::size_t k = 0; k < slots.size(); ++k) plan.live[slots[k]] = operands[k].block;
     if (!follows) catch_up(step, op);
     for (const Due& due : plan.fetches.at(op)) {
         const std::uint64_t ahead = steps(op, due.due_op, plan.period);

@@ -64,6 +64,24 @@ TEST(BuildIteration, TheFirstUseOfWhatBeginsIsAWrite) {
     EXPECT_TRUE(written);
 }
 
+TEST(BuildIteration, LetsOnlyTheLastPeriodSpeakWhereNumbersOfOperandsDiffer) {
+    // Two parts of one buffer; where the first one ends was not known in the first iteration.
+    Trace trace;
+    const auto op = [&](std::uint64_t signature, std::initializer_list<std::uint64_t> blocks) {
+        for (const std::uint64_t block : blocks) trace.operands.push_back({block, 10, true, true});
+        trace.ops.push_back(
+            {signature, 10, 0, static_cast<std::uint32_t>(trace.operands.size()), 0, {}});
+    };
+    op(1, {1, 2, 3, 4});
+    op(2, {3, 4});
+    op(1, {1, 2});
+    op(2, {3, 4});
+    const Iteration it = build_iteration(trace, 2);
+    EXPECT_EQ(it.workload.tensors().size(), 4U);
+    EXPECT_EQ(it.slots_of(0).size(), 2U);
+    EXPECT_EQ(it.slots_of(1).size(), 2U);
+}
+
 TEST(BuildIteration, AnswersTooShortATraceWithNothing) {
     EXPECT_EQ(build_iteration(trace_of(1, 0), 4).workload.op_count(), 0U);
     EXPECT_EQ(build_iteration(Trace{}, 0).workload.op_count(), 0U);

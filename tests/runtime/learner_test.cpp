@@ -154,6 +154,27 @@ TEST(Learner, DoesNotTakeALayerForAnIteration) {
     EXPECT_EQ(count_locked(steps), 0U);
 }
 
+TEST(Learner, ComparesOnlyFirstOperandsWhereTheirNumbersDiffer) {
+    // Where parts of a buffer end was not known in the first iteration.
+    Learner learner;
+    bool locked = false;
+    for (int iteration = 0; iteration < 2; ++iteration) {
+        for (std::uint64_t op = 0; op < 100; ++op) {
+            const std::uint64_t first = 1000 * (op + 1);
+            const cost::TracedOperand operands[] = {{first, 4096, true, true},
+                                                    {first + 1, 4096, true, true},
+                                                    {first + 2, 4096, true, true},
+                                                    {first + 10, 4096, true, true},
+                                                    {first + 11, 4096, true, true}};
+            const cost::TracedOperand later[] = {operands[0], operands[3], operands[4]};
+            const auto named = iteration == 0 ? std::span<const cost::TracedOperand>(operands)
+                                              : std::span<const cost::TracedOperand>(later);
+            locked |= learner.observe(op, named).locked;
+        }
+    }
+    EXPECT_TRUE(locked);
+}
+
 TEST(Learner, FindsTheIterationAroundShortRepetitions) {
     Learner learner;
     Stream iteration;

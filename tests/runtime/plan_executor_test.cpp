@@ -75,6 +75,18 @@ TEST(PlanExecutor, NamesTheBlockThatLivesInThisIteration) {
     }
 }
 
+TEST(PlanExecutor, KnowsNothingNewFromAnotherNumberOfOperands) {
+    Program program;
+    program.learn_and_install();
+    program.iteration();
+    const std::uint64_t before = program.activation;
+    const std::vector<cost::TracedOperand> operands = {{7, 1 << 20, true, true}};
+    const Step step = program.learner.observe(100, operands);
+    const auto commands = program.executor.step(step, operands);
+    ASSERT_FALSE(commands.empty());
+    EXPECT_EQ(commands.back().block, before);
+}
+
 TEST(PlanExecutor, HandsAFetchOutAheadButNotBeforeItsEviction) {
     Program program;
     program.learn_and_install();
