@@ -59,7 +59,7 @@ class TableLock {
 
 }  // namespace
 
-std::shared_ptr<SharedUsage> SharedUsage::open(const std::string& path, std::string* error) {
+std::shared_ptr<SharedUsage> SharedUsage::open(const std::string& path, std::string* error, As as) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0 || ftruncate(fd, sizeof(Table)) != 0) {
         *error = path + ": " + std::strerror(errno);
@@ -73,7 +73,7 @@ std::shared_ptr<SharedUsage> SharedUsage::open(const std::string& path, std::str
         return nullptr;
     }
     std::shared_ptr<SharedUsage> usage(new SharedUsage(fd, static_cast<Table*>(mapped)));
-    if (usage->claim()) return usage;
+    if (as == As::Watcher || usage->claim()) return usage;
     *error = path + ": used by " + std::to_string(kMaxProcesses) + " processes already";
     return nullptr;
 }
@@ -97,18 +97,26 @@ bool SharedUsage::claim() {
     return false;
 }
 
-bool SharedUsage::alive(int place) const {
+std::uint32_t SharedUsage::holder(int place) const {
     struct flock lock = lock_of(byte_of(place), F_WRLCK);
-    return fcntl(fd_, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    if (fcntl(fd_, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return 0;
+    return static_cast<std::uint32_t>(lock.l_pid);
+}
+
+std::vector<SharedUsage::Process> SharedUsage::processes(int number) const {
+    std::vector<Process> processes;
+    for (int place = 0; place < kMaxProcesses; ++place) {
+        const std::uint64_t held =
+            table_->held[static_cast<std::size_t>(place)][static_cast<std::size_t>(number)];
+        const std::uint32_t pid = place != own_ && held != 0 ? holder(place) : 0;
+        if (pid != 0) processes.push_back({pid, held});
+    }
+    return processes;
 }
 
 std::uint64_t SharedUsage::sum_of_others(int number) const {
     std::uint64_t sum = 0;
-    for (int place = 0; place < kMaxProcesses; ++place) {
-        const auto& held =
-            table_->held[static_cast<std::size_t>(place)][static_cast<std::size_t>(number)];
-        if (place != own_ && held != 0 && alive(place)) sum += held;
-    }
+    for (const Process& process : processes(number)) sum += process.bytes;
     return sum;
 }
 

@@ -128,6 +128,8 @@ void deinitialise() noexcept { g_attention.fetch_or(kExiting); }
 
 void refuse_after_fork() noexcept { g_attention.fetch_or(kForked); }
 
+bool forked() noexcept { return (g_attention.load() & kForked) != 0; }
+
 std::string describe_counts() {
     std::vector<std::pair<std::uint64_t, std::string_view>> used;
     for (std::size_t i = 0; i < kApiCount; ++i) {

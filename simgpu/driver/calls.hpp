@@ -31,6 +31,7 @@ void deinitialise() noexcept;
 
 /// In the child of a fork: from now on every call answers CUDA_ERROR_NOT_INITIALIZED.
 void refuse_after_fork() noexcept;
+bool forked() noexcept;
 
 /// `"cuMemAlloc_v2": 12, "cuMemFree_v2": 12`, most used first; empty without calls.
 std::string describe_counts();

@@ -86,11 +86,11 @@ int read_device_count() {
     return 1;
 }
 
-std::shared_ptr<SharedUsage> open_shared_usage() {
+std::shared_ptr<SharedUsage> open_shared_usage(SharedUsage::As as) {
     const std::string path(variable("SIMGPU_SHARE"));
     if (path.empty()) return nullptr;
     std::string error;
-    auto shared = SharedUsage::open(path, &error);
+    auto shared = SharedUsage::open(path, &error, as);
     if (shared == nullptr) say("SIMGPU_SHARE: {}, sharing nothing", error);
     return shared;
 }
@@ -139,12 +139,21 @@ Options read_options() {
     return options;
 }
 
+DeviceFacts device_facts() {
+    DeviceFacts facts;
+    facts.profile = read_profile();
+    facts.memory_bytes = read_memory_bytes(facts.profile);
+    facts.count = read_device_count();
+    facts.shared = open_shared_usage(SharedUsage::As::Watcher);
+    return facts;
+}
+
 MachineConfig machine_config(const Options& options) {
     MachineConfig config;
     config.profile = read_profile();
     config.memory.device_count = static_cast<int>(options.devices.size());
     std::copy(options.devices.begin(), options.devices.end(), config.memory.numbers.begin());
-    config.memory.shared = open_shared_usage();
+    config.memory.shared = open_shared_usage(SharedUsage::As::User);
     config.memory.capacity_bytes.fill(read_memory_bytes(config.profile));
     config.memory.fill_byte = read_fill();
     config.memory.without_data = read_without_data();

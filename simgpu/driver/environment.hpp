@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,5 +27,14 @@ MachineConfig machine_config(const Options& options);
 
 /// SIMGPU_VMM, SIMGPU_HOST_NUMA, SIMGPU_DEVICES, CUDA_VISIBLE_DEVICES.
 Options read_options();
+
+/// What can be known of all devices without a machine.
+struct DeviceFacts {
+    MachineProfile profile;
+    std::uint64_t memory_bytes = 0;
+    int count = 0;                        ///< Whichever of them the process sees.
+    std::shared_ptr<SharedUsage> shared;  ///< To look at only; may be null.
+};
+DeviceFacts device_facts();
 
 }  // namespace simgpu::driver

@@ -18,15 +18,6 @@ namespace {
 
 constexpr std::string_view kUuidPrefix = "GPU-";
 
-std::string text_of(const CUuuid& uuid) {
-    std::string text(kUuidPrefix);
-    for (int i = 0; i < 16; ++i) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-        text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
-    }
-    return text;
-}
-
 std::string_view trimmed(std::string_view text) {
     const auto begin = text.find_first_not_of(" \t");
     if (begin == std::string_view::npos) return {};
@@ -36,7 +27,7 @@ std::string_view trimmed(std::string_view text) {
 std::optional<int> device_of_uuid(std::string_view entry, int count) {
     std::optional<int> found;
     for (int number = 0; number < count; ++number) {
-        if (!text_of(uuid_of(number)).starts_with(entry)) continue;
+        if (!uuid_text(uuid_of(number)).starts_with(entry)) continue;
         if (found) return std::nullopt;
         found = number;
     }
@@ -61,6 +52,15 @@ CUuuid uuid_of(int number) {
     std::memcpy(uuid.bytes, kBase.data(), kBase.size());
     uuid.bytes[15] = static_cast<char>(number + 1);
     return uuid;
+}
+
+std::string uuid_text(const CUuuid& uuid) {
+    std::string text(kUuidPrefix);
+    for (int i = 0; i < 16; ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+    }
+    return text;
 }
 
 std::vector<int> visible_devices(const char* text, int count) {

@@ -4,12 +4,15 @@
 
 #include <cuda.h>
 
+#include <string>
 #include <vector>
 
 namespace simgpu::driver {
 
 /// Stable across runs and different for each device, by its number among all there are.
 CUuuid uuid_of(int number);
+/// As nvidia-smi prints it.
+std::string uuid_text(const CUuuid& uuid);
 
 /// The numbers of the devices that a process sees, in its order, of `count` there are. `text` is
 /// CUDA_VISIBLE_DEVICES, or null: all. Entries are numbers, or UUIDs as nvidia-smi prints them
