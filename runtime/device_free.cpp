@@ -124,6 +124,7 @@ void Device::recycle(Buffer& buffer) {
     }
     if (worker_->lost()) return;  // what is mapped where is not certain: nobody else gets it
     if (!all_mapped) {
+        worker_->note_wait();
         release_range(buffer);
         worker_->kick();
         return;

@@ -141,6 +141,8 @@ Result<Buffer*> Device::new_buffer(std::uint64_t bytes) {
     }
     buffer->range_bytes = range;
     buffer->peers = remapper_.peers();
+    // Making memory and mapping it takes time, which the device may wait for.
+    worker_->note_wait();
     if (!give_memory(*buffer, stays(bytes))) {
         space_.give_back(*base, range);
         blocks_.remove(buffer);
