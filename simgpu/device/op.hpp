@@ -50,6 +50,7 @@ struct Op {
     std::uint64_t submit_ns = 0;  ///< Simulated time of the thread that submitted it.
     std::uint64_t ready_ns = 0, start_ns = 0, end_ns = 0;
     std::uint64_t delay_ns = 0;
+    std::uint64_t stood_ns = 0;    ///< Of a kernel: while those of higher priority ran.
     bool loses_page = false;       ///< A copy that is told to lose data.
     std::uint64_t latency_ns = 0;  ///< Of a marker: that of a graph's launch.
     bool in_graph = false;         ///< Its launch was paid for with the graph's.

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -199,12 +200,21 @@ void Timeline::begin_copy(const OpPtr& op) {
     }
 }
 
+/// Where the next in the queue would run, nullptr if it has to wait.
+Timeline::OpPtr* Timeline::place_of_next(Engine& engine) {
+    if (engine.queue.empty() || engine.before != nullptr) return nullptr;
+    if (engine.current == nullptr) return &engine.current;
+    const int priority = (*engine.queue.begin())->stream->priority;
+    return priority < engine.current->stream->priority ? &engine.before : nullptr;
+}
+
 void Timeline::start_compute(DeviceState& device) {
     auto& engine = device.compute;
-    if (engine.current != nullptr || engine.queue.empty()) return;
-    engine.current = *engine.queue.begin();
+    OpPtr* const place = place_of_next(engine);
+    if (place == nullptr) return;
+    *place = *engine.queue.begin();
     engine.queue.erase(engine.queue.begin());
-    const OpPtr op = engine.current;
+    const OpPtr op = *place;
     if (op->context->error != CUDA_SUCCESS) {
         finish(op, op->context->error);
         return;
@@ -282,6 +292,10 @@ bool Timeline::end_link_transfers() {
 }
 
 void Timeline::end_reached(const OpPtr& op) {
+    if (op->stood_ns != 0) {
+        add_timer(now_ns() + std::exchange(op->stood_ns, 0), TimerKind::End, op);
+        return;
+    }
     op->end_reached = true;
     if (op->work_done) {
         finish(op, op->status);
@@ -313,7 +327,10 @@ void Timeline::work_finished(const OpPtr& op) {
     op->work_done = true;
     if (is_compute(*op)) {
         --kernels_undone_;
-        add_timer(now_ns() + body_ns(*op), TimerKind::End, op);
+        const std::uint64_t ns = body_ns(*op);
+        const Engine& engine = device_of(*op).compute;
+        if (engine.before == op && engine.current != nullptr) engine.current->stood_ns += ns;
+        add_timer(now_ns() + ns, TimerKind::End, op);
     } else if (op->end_reached) {
         --overdue_;
         finish(op, op->status);
@@ -328,6 +345,7 @@ void Timeline::leave_engine(const OpPtr& op) {
         if (engine->current != op) continue;
         engine->current = nullptr;
     }
+    if (device.compute.before == op) device.compute.before = nullptr;
     start_compute(device);
     start_copy(device, LinkModel::ToDevice);
     start_copy(device, LinkModel::ToHost);

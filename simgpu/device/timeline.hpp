@@ -31,8 +31,10 @@ namespace simgpu {
 /// done. A kernel (also memsets and device to device copies) then pays its launch latency, queues
 /// for the device's one compute engine by priority and age, and has it alone until its end: kernels
 /// of different streams overlap with each other's latencies, not with each other's bodies, since
-/// each body is modelled as filling the device. A transfer takes its direction's copy engine, pays
-/// its latency there, and moves its bytes at the rate that the other direction leaves (LinkModel).
+/// each body is modelled as filling the device. But one of higher priority does not wait for the
+/// end: its blocks take the places that blocks of the other leave, which goes on behind it. A
+/// transfer takes its direction's copy engine, pays its latency there, and moves its bytes at the
+/// rate that the other direction leaves (LinkModel).
 ///
 /// *Work.* The data work of an operation is done when the clock reaches its start, never earlier,
 /// so nothing is seen before its time. A kernel's duration follows from what its work counted;
@@ -156,6 +158,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     };
     struct Engine {
         OpPtr current;
+        OpPtr before;  ///< Of higher priority: `current` stands still meanwhile.
         std::set<OpPtr, ByPriority> queue;
     };
     struct DeviceState {
@@ -181,6 +184,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     void begin(const OpPtr& op);
     void begin_copy(const OpPtr& op);
     void start_compute(DeviceState& device);
+    static OpPtr* place_of_next(Engine& engine);
     void start_copy(DeviceState& device, LinkModel::Direction direction);
     void handle(const Timer& timer);
     bool end_link_transfers();

@@ -120,6 +120,19 @@ TEST_F(StreamTest, MoreUrgentStreamsGoFirst) {
     EXPECT_EQ(order, (std::vector<int>{0, 3, 1, 2}));
 }
 
+TEST_F(StreamTest, AKernelOfHigherPriorityHasThePlaceOfOneThatRuns) {
+    const auto high = context->create_stream(CU_STREAM_NON_BLOCKING, -2);
+    const auto begin = mark(*stream);
+    stream->launch(busy_kernel(10 * kMs));
+    const auto end = mark(*stream);
+    high->launch(busy_kernel(kMs));
+    high->launch(busy_kernel(kMs));
+    const auto high_end = mark(*high);
+    EXPECT_EQ(stream->synchronize(), CUDA_SUCCESS);
+    EXPECT_LT(ms(*begin, *high_end), 2.1);
+    EXPECT_NEAR(ms(*begin, *end), 12, 0.1);
+}
+
 TEST_F(StreamTest, TheLegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
     const auto a = context->create_stream(CU_STREAM_DEFAULT, 0);
     const auto b = context->create_stream(CU_STREAM_DEFAULT, 0);
