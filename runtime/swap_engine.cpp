@@ -20,6 +20,18 @@ constexpr std::uint32_t kDirtyRetry = 16;
 /// After this many moves in a row that the driver refused, no more are tried.
 constexpr std::uint32_t kMaxFailedMoves = 64;
 
+/// `first`: its kernels go before those of the program, where the driver has that. Digests are
+/// short, and the link waits for them: behind a program's long kernels it would idle.
+Status make_stream(const Driver& driver, bool first, CUstream* stream) noexcept {
+    int least = 0;
+    int greatest = 0;
+    const bool ranked = first && driver.cuStreamCreateWithPriority &&
+                        driver.cuCtxGetStreamPriorityRange &&
+                        LIBSWAP_CU(driver.cuCtxGetStreamPriorityRange(&least, &greatest));
+    if (!ranked) return LIBSWAP_CU(driver.cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
+    return LIBSWAP_CU(driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, greatest));
+}
+
 }  // namespace
 
 SwapEngine::SwapEngine(const Parts& parts) noexcept
@@ -31,7 +43,8 @@ SwapEngine::SwapEngine(const Parts& parts) noexcept
 Status SwapEngine::open() noexcept {
     if (is_open()) return {};
     for (CUstream* stream : {&out_, &in_, &check_out_, &check_in_}) {
-        const Status status = LIBSWAP_CU(driver_.cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
+        const bool checks = stream == &check_out_ || stream == &check_in_;
+        const Status status = make_stream(driver_, checks, stream);
         if (status) continue;
         *stream = nullptr;
         close(false);
