@@ -16,7 +16,10 @@
 namespace libswap {
 namespace {
 
-constexpr std::uint64_t kMemoryWaitUs = 2'000'000;
+/// An allocation waits so long while nothing moves, and so long in all: what moves may free memory,
+/// however slow the device, or the computer, is.
+constexpr std::uint64_t kMemoryWaitNs = 2'000'000'000;
+constexpr std::uint64_t kLongestMemoryWaitNs = 10 * kMemoryWaitNs;
 
 }  // namespace
 
@@ -91,17 +94,22 @@ bool Device::extend_slabs(std::uint64_t bytes) {
 bool Device::wait_for_memory(ChunkClass size_class, std::span<Chunk*> out, bool patient) {
     if (device_pool_.take_or_grow(size_class, out)) return true;
     const std::uint64_t ticket = worker_->new_ticket();
-    const std::uint64_t deadline = now_ns() + kMemoryWaitUs * 1000;
+    const std::uint64_t begun = now_ns();
+    std::uint64_t last_change = begun;
     bool asked = false;
     bool taken = false;
     while (!(taken = device_pool_.take_or_grow(size_class, out))) {
         if (reclaim_cached()) continue;
         if (!worker_->running() || worker_->lost() || worker_->gave_up() || capturing()) break;
-        if (asked && (worker_->refused_memory(ticket) || now_ns() > deadline)) break;
+        const std::uint64_t now = now_ns();
+        const bool too_long =
+            now - last_change > kMemoryWaitNs || now - begun > kLongestMemoryWaitNs;
+        if (asked && (worker_->refused_memory(ticket) || too_long)) break;
         const std::uint32_t seen = worker_->progress();
         worker_->want_memory(ticket, size_class, static_cast<std::uint32_t>(out.size()), patient);
         asked = true;
         worker_->wait_progress(seen, 10'000);
+        if (worker_->progress() != seen) last_change = now_ns();
     }
     if (asked) worker_->end_want(ticket);
     return taken;
