@@ -175,6 +175,12 @@ bool parse_word(std::string_view text, Value* out) {
     return false;
 }
 
+bool parse_policy(std::string_view text, cost::PolicyKind* out) {
+    const auto found = cost::find_policy(lower(text));
+    if (found) *out = *found;
+    return found.has_value();
+}
+
 /// A file name; %p stands for the process id, so that the processes of one job do not write over
 /// each other.
 bool parse_text(std::string_view text, std::string* out) {
@@ -203,6 +209,7 @@ std::string show(Value value) {
         if (value == known) return std::string(name);
     return {};
 }
+std::string show(cost::PolicyKind kind) { return std::string(cost::policy_name(kind)); }
 std::string show(FillByte fill) {
     return fill.is_set ? fmt::format("{:#04x}", fill.value) : "(none)";
 }

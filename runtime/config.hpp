@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/policies/policy.hpp"
+
 namespace libswap {
 
 /// A quantity of memory as a user writes it: bytes ("6GiB", "512M", "1048576"), a share ("60%"), or

@@ -159,6 +159,7 @@ Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevi
     parts.log = log_;
     parts.device = ordinal;
     parts.cupti = config.cupti;
+    parts.policy = config.policy;
     parts.max_slowdown = config.max_slowdown;
     parts.launch_us = machine_.machine.ceilings.launch_us;
     parts.block_bytes = largest_block_.bytes();

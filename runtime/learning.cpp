@@ -11,6 +11,7 @@
 
 #include "cost/machine.hpp"
 #include "cost/planner.hpp"
+#include "cost/policies/policy.hpp"
 #include "runtime/blocked_signals.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/context_scope.hpp"
@@ -319,15 +320,20 @@ void Learning::make_plan() {
     request.deadline = std::chrono::steady_clock::now() + kMostPlanningTime;
     const PlannedFor now{iteration.workload.compute_us(), request.budget_bytes, machine.link};
     if (as_planned(loop, now)) return;
-    auto made = cost::make_plan(iteration.workload, machine, request);
+    const auto by_policy =
+        cost::make_policy_plan(parts_.policy, iteration.workload, machine, request);
     planned_loop_ = loop;
     planned_for_ = now;
     planned_budget_bytes_ = request.budget_bytes;
-    if (!made) {
+    if (!by_policy) {
         LIBSWAP_LOG(Info, "no plan for the iteration of {} operations: {}; swapping on demand",
-                    period, made.error().message);
+                    period, by_policy.error().message);
         return;
     }
+    const cost::PlanResult* const made = &by_policy->result;
+    if (parts_.policy != cost::PolicyKind::Libswap)
+        LIBSWAP_LOG(Info, "policy {}: {}", cost::policy_name(parts_.policy),
+                    by_policy->note.empty() ? "as it is" : by_policy->note);
     const double slowdown =
         made->compute_us > 0 ? made->predicted.iteration_us / made->compute_us : 1;
     if (!made->plan.actions.empty()) {

@@ -49,6 +49,7 @@ class Learning {
         double launch_us = 0;  ///< from one kernel's end to the next one's start, at most
         std::uint64_t host_limit_bytes = 0;
         CuptiUse cupti = CuptiUse::Auto;
+        cost::PolicyKind policy = cost::PolicyKind::Libswap;  ///< that plans are made by
         std::uint64_t block_bytes = 0;  ///< of the largest blocks
         std::string plan_file;          ///< each plan is written there; empty: none
     };

@@ -29,7 +29,7 @@ RivalResult deepum_plan(const RivalInput& input) {
         const PagerOptions options{.order = VictimOrder::LeastRecentlyFetched,
                                    .fetches_evict = true,
                                    .look_ahead = degree,
-                                   .page_bytes = kBlockBytes};
+                                   .page_bytes = input.page_bytes(kBlockBytes)};
         auto result = run_advice(input, look_ahead(input.workload(), degree), options,
                                  fmt::format("prefetches for {} kernels", degree));
         if (!result) error = result.error();

@@ -202,7 +202,7 @@ class G10 {
 RivalResult g10_plan(const RivalInput& input) {
     G10 g10(input);
     g10.run();
-    return run_advice(input, g10.advise(), {.page_bytes = kPageBytes},
+    return run_advice(input, g10.advise(), {.page_bytes = input.page_bytes(kPageBytes)},
                       fmt::format("{} migrations", g10.taken()));
 }
 

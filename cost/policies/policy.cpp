@@ -88,7 +88,7 @@ tl::expected<PolicyResult, PlanError> make_policy_plan(PolicyKind kind, const Wo
         return PolicyResult{std::move(*planned), ""};
     }
     const UseTable table(workload);
-    auto rival = rival_plan(kind, {table, machine, request.budget_bytes});
+    auto rival = rival_plan(kind, {table, machine, request.budget_bytes, request.whole_tensors});
     if (!rival) return tl::unexpected(std::move(rival.error()));
     const std::uint64_t host = rival->predicted.host_bytes;
     if (host > request.host_limit_bytes) {

@@ -41,8 +41,9 @@ std::span<const PolicyKind> all_policies();
 std::string_view policy_name(PolicyKind kind);
 std::optional<PolicyKind> find_policy(std::string_view name);
 
-/// A plan by the policy, replayed. Deterministic. Of the request, rivals know the budget and the
-/// host limit; a plan over the host limit is an error, as their sources know of no such limit.
+/// A plan by the policy, replayed. Deterministic. Of the request, rivals know the budget, the host
+/// limit, and whether tensors move whole; a plan over the host limit is an error, as their sources
+/// know of no such limit.
 /// @thread any; takes milliseconds, seconds where the policy searches
 tl::expected<PolicyResult, PlanError> make_policy_plan(PolicyKind kind, const Workload& workload,
                                                        const Machine& machine,

@@ -17,9 +17,14 @@ struct RivalInput {
     const UseTable& table;
     const Machine& machine;
     std::uint64_t budget_bytes = 0;
+    bool whole_tensors = false;  ///< PlanRequest's
 
     const Workload& workload() const { return table.workload(); }
     std::uint64_t bytes(TensorIndex t) const { return workload().tensors()[t].bytes; }
+    /// What a policy of pages evicts by.
+    std::uint64_t page_bytes(std::uint64_t source_bytes) const {
+        return whole_tensors ? kWholeTensor : source_bytes;
+    }
     /// Time of one copy with the other direction idle. Unit us.
     double copy_us(Direction d, TensorIndex t) const {
         return machine.link.transfer_us(d, bytes(t), false);

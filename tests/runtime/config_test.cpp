@@ -81,6 +81,7 @@ TEST(Config, NonsenseKeepsTheDefaultAndSaysWhy) {
         {"LIBSWAP_BUDGET", "9999999T"}, {"LIBSWAP_HOST_LIMIT", "60%%"},
         {"LIBSWAP_MIN_SWAP", "50%"},    {"LIBSWAP_MODE", "on"},
         {"LIBSWAP_TORCH", "native"},    {"LIBSWAP_TORCH", "split,async"},
+        {"LIBSWAP_POLICY", "none"},     {"LIBSWAP_POLICY", "lru,belady"},
         {"LIBSWAP_VERIFY", "2"},        {"LIBSWAP_VERBOSE", "3"},
         {"LIBSWAP_FILL", "256"},        {"LIBSWAP_FILL", "0x"},
         {"LIBSWAP_FILL", "-1"},         {"LIBSWAP_FILL", "12 "},
@@ -116,6 +117,8 @@ TEST(Config, WordsOfEveryKindAreUnderstood) {
     EXPECT_EQ(parse_one("LIBSWAP_TORCH", "async").torch, TorchAllocator::Async);
     EXPECT_EQ(parse_one("LIBSWAP_TORCH", "Leave").torch, TorchAllocator::Leave);
     EXPECT_EQ(parse_one("LIBSWAP_MOVE", "Hand-Over").move, Move::HandOver);
+    EXPECT_EQ(parse_one("LIBSWAP_POLICY", "TFLMS").policy, cost::PolicyKind::Tflms);
+    EXPECT_EQ(parse_one("LIBSWAP_POLICY", "libswap").policy, cost::PolicyKind::Libswap);
     EXPECT_EQ(parse_one("LIBSWAP_MAX_SLOWDOWN", "1.3").max_slowdown, 1.3);
 }
 

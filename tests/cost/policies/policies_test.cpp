@@ -84,6 +84,18 @@ TEST(Policies, EveryPlanOfARandomWorkloadIsValid) {
     }
 }
 
+TEST(Policies, MoveWholeTensorsWhereAskedTo) {
+    const Workload w = random_training(211, 17);
+    const PlanRequest request{.budget_bytes = share_of(w, 0.6), .whole_tensors = true};
+    for (const PolicyKind kind : all_policies()) {
+        const auto planned = make_policy_plan(kind, w, a100(), request);
+        ASSERT_TRUE(planned) << policy_name(kind) << ' ' << planned.error().message;
+        for (const Action& a : planned->result.plan.actions)
+            EXPECT_TRUE(a.bytes == kWholeTensor || a.bytes == w.tensors()[a.tensor].bytes)
+                << policy_name(kind) << ' ' << a.bytes;
+    }
+}
+
 TEST(Policies, NothingMovesWhereEverythingFits) {
     const Workload w = random_training(3, 12);
     for (const PolicyKind kind : all_policies()) {
