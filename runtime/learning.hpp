@@ -50,8 +50,8 @@ class Learning {
         std::uint64_t host_limit_bytes = 0;
         CuptiUse cupti = CuptiUse::Auto;
         cost::PolicyKind policy = cost::PolicyKind::Libswap;  ///< that plans are made by
-        std::uint64_t block_bytes = 0;  ///< of the largest blocks
-        std::string plan_file;          ///< each plan is written there; empty: none
+        std::uint64_t block_bytes = 0;                        ///< of the largest blocks
+        std::string plan_file;  ///< each plan is written there; empty: none
     };
 
     explicit Learning(const Parts& parts);

@@ -102,7 +102,8 @@ class Worker {
     void wait_progress(std::uint32_t seen, std::uint64_t timeout_us) noexcept;
     /// Says that something changed. @thread any
     void note_progress() noexcept;
-    /// How often the program, or its stream, was made to wait, if only for work of ours. @thread any
+    /// How often the program, or its stream, was made to wait, if only for work of ours. @thread
+    /// any
     std::uint64_t waits() const noexcept { return waits_.load(std::memory_order_relaxed); }
     void note_wait() noexcept { waits_.fetch_add(1, std::memory_order_relaxed); }
 
