@@ -13,6 +13,7 @@
 #include "simgpu/driver/module.hpp"
 #include "simgpu/driver/program_ranges.hpp"
 #include "simgpu/host_kernels/opaque_fill.hpp"
+#include "simgpu/host_kernels/torch/families.hpp"
 
 namespace simgpu::driver {
 namespace {
@@ -91,11 +92,15 @@ Parameters split_parameters(const image::KernelInfo& info, const std::vector<std
 OpaqueWork opaque_work(const Function& function, const exec::LaunchGeometry& geometry,
                        const std::vector<std::byte>& block) {
     const Parameters parameters = split_parameters(*function.info, block);
-    const std::vector<Found> found = find_pointers(parameters, function.context.gpu.ordinal);
+    std::vector<Found> found = find_pointers(parameters, function.context.gpu.ordinal);
+    const KernelName& name = named_function(function.info->name).name;
+    std::erase_if(found, [&](const Found& pointer) {
+        return pointer.word.parameter == 0 &&
+               !torch::lists_address(name, parameters[0], geometry.grid[0], pointer.word.offset);
+    });
     std::vector<PointerWord> words;
     for (const Found& pointer : found) words.push_back(pointer.word);
-    const WrittenOperands rule =
-        written_operands(named_function(function.info->name).name, words, parameters);
+    const WrittenOperands rule = written_operands(name, words, parameters);
     const std::uint64_t threads = threads_of(geometry);
     OpaqueWork work{seed_of(function.info->name, geometry), rule.type, {}};
     for (std::size_t i = 0; i < found.size(); ++i) {

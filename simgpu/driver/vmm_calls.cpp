@@ -45,7 +45,10 @@ CUresult check_properties(const CUmemAllocationProp* properties, Location& locat
     auto found = location_of(properties->location);
     if (!found) return found.error();
     location = *found;
-    if (properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+    // PyTorch asks for file descriptors whether it shares them or not. Only to export one is
+    // refused.
+    if (properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
+        properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_NOT_SUPPORTED;
     return CUDA_SUCCESS;
 }

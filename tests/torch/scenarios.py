@@ -98,6 +98,19 @@ def graph():
     print(trainer.digest())
 
 
+def compiled():
+    """A step that torch.compile turns into CUDA graphs of PyTorch's own kernels (mode="reduce-overhead" makes its own by Triton)."""
+    trainer = Trainer()
+    trainer.model = torch.compile(trainer.model, backend="cudagraphs")
+    for _ in range(6):
+        torch.compiler.cudagraph_mark_step_begin()
+        print("loss", trainer.step().item())
+        between = [torch.full((4 << 20,), 1.0, device="cuda") for _ in range(3)]
+        print("between", sum(x.sum().item() for x in between))
+        del between
+    print(trainer.digest())
+
+
 def mem_pool():
     """Tensors of a pool of their own, beside training."""
     trainer, pool = Trainer(), torch.cuda.MemPool()
@@ -234,7 +247,7 @@ def train_in_parallel(rank, folder):
     torch.distributed.destroy_process_group()
 
 
-SCENARIOS = {f.__name__: f for f in (side_stream, graph, mem_pool, profiler, save, out_of_memory, threads,
+SCENARIOS = {f.__name__: f for f in (side_stream, graph, compiled, mem_pool, profiler, save, out_of_memory, threads,
                                      no_grad_views, ctypes_runtime, data_parallel)}
 
 if __name__ == "__main__":

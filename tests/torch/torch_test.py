@@ -194,6 +194,35 @@ def allocators(runner):
     check(said.strip() == "cudaMallocAsync True", said)
 
 
+def monitoring(runner):
+    """What PyTorch asks NVML: devices can be counted before a fork, and who is out of memory is told who has it."""
+    said = runner.run(["-c", """
+import os, torch
+print(torch.cuda.device_count(), torch.cuda.is_initialized(), flush=True)
+child = os.fork()
+if child == 0:
+    print(torch.ones(3, device="cuda").sum().item(), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+kept = torch.ones(1 << 22, device="cuda")
+try:
+    torch.empty(1 << 42, dtype=torch.uint8, device="cuda")
+except torch.OutOfMemoryError as error:
+    print("this process has" in str(error))
+"""])
+    check(said.split() == ["1", "False", "3.0", "True"], said)
+
+
+def expandable_segments(runner):
+    """Memory that PyTorch maps itself stays where it is, which one line says."""
+    words = [TRAIN, *MODELS["gpt"], "--steps", "3"]
+    settings = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    plain = Training(runner.started(words, "1GiB", settings).stdout)
+    said = runner.started(words, "1GiB", runner.swapping(settings))
+    check(Training(said.stdout).digest == plain.digest, f"{said.stdout} for {plain.digest}")
+    check(said.stderr.count("expandable_segments:True takes memory past libswap") == 1, said.stderr)
+
+
 def gpt_learns(runner):
     check_learns(runner, MODELS["gpt"], 20, 1e-3, 0.5)
 
@@ -274,12 +303,12 @@ def scenario(name):
     return run
 
 
-CASES = {case.__name__: case for case in (imports, computes, attention, allocators, gpt_learns, resnet_learns, a_lost_page_shows,
+CASES = {case.__name__: case for case in (imports, computes, attention, allocators, expandable_segments, monitoring, gpt_learns, resnet_learns, a_lost_page_shows,
                                            larger_than_the_device, two_jobs)}
 CASES |= {f"{model}_{allocator}": allocator_case(model, allocator) for model in MODELS for allocator in ALLOCATORS}
 CASES |= {f"train_{name}": variant(name) for name in VARIANTS}
 CASES |= {f"scenario_{name}": scenario(name)
-          for name in ("side_stream", "graph", "mem_pool", "profiler", "save", "out_of_memory", "threads",
+          for name in ("side_stream", "graph", "compiled", "mem_pool", "profiler", "save", "out_of_memory", "threads",
                        "no_grad_views", "ctypes_runtime", "data_parallel")}
 
 

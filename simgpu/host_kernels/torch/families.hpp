@@ -16,6 +16,10 @@ NamedKernel find_layer_norm(const KernelName& name);
 NamedKernel find_loss(const KernelName& name);
 NamedKernel find_max_pool(const KernelName& name);
 NamedKernel find_multi_tensor(const KernelName& name);
+/// Whether what lies at `offset` of a launch's first parameter may be an address: behind its last
+/// entry a list of tensors holds what the stack held before. True for all that have no such lists.
+bool lists_address(const KernelName& name, std::span<const std::byte> lists, std::uint32_t blocks,
+                   std::size_t offset);
 NamedKernel find_reduce(const KernelName& name);
 NamedKernel find_scatter_gather(const KernelName& name);
 NamedKernel find_softmax(const KernelName& name);

@@ -9,6 +9,8 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <utility>
 
 #include "simgpu/host_kernels/torch/families.hpp"
 
@@ -55,13 +57,18 @@ ListLayout layout_of(std::size_t lists, bool large, Lists kind) {
     return layout;
 }
 
-/// Of the two sizes that PyTorch has, the one that the launch's struct has; no lists if neither.
-ListLayout layout_for(const NamedLaunch& launch, std::size_t lists, Lists kind) {
+/// Of the two sizes that PyTorch has, the one that a struct of these bytes has; no lists if
+/// neither.
+ListLayout layout_for(std::size_t bytes, std::size_t lists, Lists kind) {
     for (const bool large : {false, true}) {
         const ListLayout layout = layout_of(lists, large, kind);
-        if (layout.bytes == launch.parameter(0).size()) return layout;
+        if (layout.bytes == bytes) return layout;
     }
     return {};
+}
+
+ListLayout layout_for(const NamedLaunch& launch, std::size_t lists, Lists kind) {
+    return layout_for(launch.parameter(0).size(), lists, kind);
 }
 
 /// One block's part of its tensor, in every list.
@@ -208,6 +215,9 @@ const FunctorRow kFunctors[] = {
      "Reciprocal<",
      {1, [](const double* x, const double*) { return 1 / x[0]; }}},
     {"UnaryOpFunctor<", "std::negate", {1, [](const double* x, const double*) { return -x[0]; }}},
+    {"UnaryOpFunctor<",
+     "Copy<float, float>",
+     {1, [](const double* x, const double*) { return x[0]; }}},
     {"ZeroFunctor<", "", {0, [](const double*, const double*) { return 0.0; }}},
 };
 
@@ -359,7 +369,36 @@ bool run_adam(const NamedLaunch& launch, bool decoupled) {
     return true;
 }
 
+/// By the name of the struct: how many lists, and of which kind.
+std::pair<std::size_t, Lists> lists_of(std::string_view type) {
+    const std::size_t number = type.find("Metadata<");
+    if (type.find("TensorList") == std::string_view::npos || number == std::string_view::npos)
+        return {0, Lists::Plain};
+    const auto lists = static_cast<std::size_t>(type[type.find('<', number) + 1] - '0');
+    if (lists < 1 || lists > kMostLists) return {0, Lists::Plain};
+    if (type.find("ScalarList") != std::string_view::npos) return {lists, Lists::WithScalars};
+    return {lists,
+            type.find("FusedTensor") != std::string_view::npos ? Lists::WithSteps : Lists::Plain};
+}
+
 }  // namespace
+
+bool lists_address(const KernelName& name, std::span<const std::byte> lists, std::uint32_t blocks,
+                   std::size_t offset) {
+    if (name.base != "multi_tensor_apply_kernel" || name.template_arguments.empty()) return true;
+    const auto [count, kind] = lists_of(name.template_arguments[0]);
+    const ListLayout layout = count == 0 ? ListLayout{} : layout_for(lists.size(), count, kind);
+    if (layout.lists == 0) return true;
+    std::size_t used = 0;
+    for (std::size_t block = 0; block < std::min<std::size_t>(blocks, layout.blocks); ++block) {
+        std::uint16_t tensor = 0;
+        std::memcpy(&tensor, lists.data() + layout.block_tensor + block * layout.index_bytes,
+                    layout.index_bytes);
+        used = std::max<std::size_t>(used, tensor + std::size_t{1});
+    }
+    if (offset < layout.sizes) return offset / 8 % layout.tensors < used;
+    return kind == Lists::WithSteps && offset >= layout.extra && offset < layout.extra + used * 8;
+}
 
 NamedKernel find_multi_tensor(const KernelName& name) {
     if (name.base == "amp_update_scale_cuda_kernel") return update_scale;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simgpu/host_kernels/named_kernel.hpp"
+#include "simgpu/host_kernels/torch/families.hpp"
 
 namespace simgpu {
 namespace {
@@ -202,6 +203,23 @@ TEST(TorchKernels, ForeachRaisesAScalarToEachElement) {
             "at::native::reverse_power_functor<float>, float)",
             {lists, Bytes(1), Bytes(1), value(0.5F)}));
     EXPECT_EQ(out, (std::vector<float>{0.5F, 0.25F, 0.125F}));
+}
+
+TEST(TorchKernels, ListsEndWithTheLastTensorOfABlock) {
+    // As above; of three blocks the last one is of the second tensor.
+    Bytes lists(3144);
+    put(lists, 3 * 64 * 8 + 2, std::uint8_t{1});
+    const KernelName name = parse_kernel_name(
+        "void at::native::multi_tensor_apply_kernel<at::native::TensorListMetadata<2>, "
+        "Some<int>, Other>(at::native::TensorListMetadata<2>, Some<int>, Other)");
+    const auto is_address = [&](std::size_t offset) {
+        return torch::lists_address(name, lists, 3, offset);
+    };
+    EXPECT_TRUE(is_address(0));
+    EXPECT_TRUE(is_address(65 * 8));
+    EXPECT_FALSE(is_address(2 * 8));
+    EXPECT_FALSE(is_address(66 * 8));
+    EXPECT_FALSE(is_address(2 * 64 * 8));
 }
 
 TEST(TorchKernels, CatJoinsAlongADimension) {
