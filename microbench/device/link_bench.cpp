@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "microbench/device/suite.hpp"
-#include "microbench/link/loggp.hpp"
+#include "microbench/link/sampling.hpp"
 
 namespace libswap::bench {
 
@@ -51,37 +51,33 @@ struct Ends {
 class Transfers {
   public:
     Transfers(Bench& bench, Ends& ends)
-        : bench_(bench),
+        : session_(bench.session),
           ends_(ends),
-          session_(bench.session),
           other_(session_.driver()),
           begin_(session_.driver()),
           end_(session_.driver()) {}
 
-    LinkMeasurements measure(Direction direction, Table& table) {
-        LinkMeasurements measured;
-        const std::size_t times = bench_.full() ? 24 : 5;
-        for (std::uint64_t bytes = 4096; bytes <= ends_.bytes; bytes *= bench_.full() ? 2 : 4) {
-            const auto us =
-                session_.times_us(bytes > 32 * kMib ? 5 : times, [&] { once(direction, bytes); });
-            for (const double t : us) measured.transfers.push_back({bytes, t});
+    LinkMeasurements measure(Direction direction, LinkEffort effort, Table& table) {
+        effort.most_bytes = ends_.bytes;
+        const LinkSource source{
+            [&](std::uint64_t bytes) { return session_.time_us([&] { once(direction, bytes); }); },
+            [&](std::uint32_t count, std::uint64_t bytes) {
+                LinkSource::TrainTime train;
+                train.us = session_.time_us([&] {
+                    train.submit_us = host_us([&] {
+                        for (std::uint32_t n = 0; n < count; ++n) once(direction, bytes);
+                    });
+                });
+                train.submit_us /= count;
+                return train;
+            }};
+        LinkMeasurements measured = measure_link(source, effort);
+        std::map<std::uint64_t, std::vector<double>> by_size;
+        for (const cost::LinkSample& s : measured.transfers) by_size[s.bytes].push_back(s.us);
+        for (const auto& [bytes, us] : by_size)
             table.add(
                 fmt::format("{}, {}", name_of(direction), size_name(static_cast<double>(bytes))),
                 us);
-        }
-        for (int k = 0; k < 12; ++k) {
-            constexpr std::uint32_t kCount = 32;
-            constexpr std::uint64_t kBytes = 4096;
-            double submit_us = 0;
-            const double us = session_.time_us([&] {
-                submit_us = host_us([&] {
-                    for (std::uint32_t n = 0; n < kCount; ++n) once(direction, kBytes);
-                });
-            });
-            if (k == 0) continue;  // the first warms up
-            measured.submit_us.push_back(submit_us / kCount);
-            measured.trains.push_back({kCount, kBytes, us});
-        }
         return measured;
     }
 
@@ -103,9 +99,8 @@ class Transfers {
         return 1e3 * static_cast<double>(ms);
     }
 
-    Bench& bench_;
-    Ends& ends_;
     Session& session_;
+    Ends& ends_;
     Stream other_;
     Event begin_, end_;
 };
@@ -151,9 +146,11 @@ void fit(Bench& bench, Direction direction, const LinkMeasurements& measured, Ta
         "{}: half of the transfers are within {:.1f} % of the fit, 95 % within {:.1f} %", name,
         100 * fitted->fit.median_error, 100 * fitted->fit.p95_error);
     if (bench.full())
-        note += fmt::format("; L + o + g {:.2f} to {:.2f} us, 1/G {:.2f} to {:.2f} GB/s (95 %)",
-                            fitted->setup_us.low, fitted->setup_us.high, fitted->gbps.low,
-                            fitted->gbps.high);
+        note += fmt::format(
+            "; L {:.2f} to {:.2f} us, L + o + g {:.2f} to {:.2f} us, 1/G {:.2f} to {:.2f} GB/s (95 "
+            "%)",
+            fitted->latency_us.low, fitted->latency_us.high, fitted->setup_us.low,
+            fitted->setup_us.high, fitted->gbps.low, fitted->gbps.high);
     table.notes.push_back(std::move(note));
     draw(bench.report.plots.back(), name, measured, model);
 }
@@ -189,14 +186,15 @@ std::vector<double> rates_beside(Session& session, Ends& ends, Direction directi
 }  // namespace
 
 void measure_transfers(Bench& bench) {
-    Ends ends(bench.session, (bench.full() ? 256 : 32) * kMib);
+    const LinkEffort& effort = bench.full() ? kFullLink : kQuickLink;
+    Ends ends(bench.session, effort.most_bytes);
     Transfers transfers(bench, ends);
     Table times{"transfers", "How long does a transfer take, pinned?", "us", {}, {}};
     Table fits{"loggp", "What is the link's LogGP?", "us", {}, {}};
     Plot plot{"link", "Time of a transfer", "bytes", "us", {}, {}, true};
     bench.report.plots.push_back(std::move(plot));
     for (const Direction direction : {Direction::ToDevice, Direction::ToHost})
-        fit(bench, direction, transfers.measure(direction, times), fits);
+        fit(bench, direction, transfers.measure(direction, effort, times), fits);
     bench.report.tables.push_back(std::move(times));
     bench.report.tables.push_back(std::move(fits));
 }

@@ -26,6 +26,27 @@ double robust_deviation(const std::vector<double>& values) {
     return kMadToSigma * median(std::move(off));
 }
 
+double robust_mean(const std::vector<double>& values) {
+    constexpr double kTukey = 4.685;
+    constexpr int kRounds = 12;
+    double mean = median(values);
+    const double reach = kTukey * robust_deviation(values);
+    if (reach <= 0) return mean;
+    for (int round = 0; round < kRounds; ++round) {
+        double weights = 0;
+        double sum = 0;
+        for (const double v : values) {
+            const double off = (v - mean) / reach;
+            if (std::abs(off) >= 1) continue;
+            const double weight = (1 - off * off) * (1 - off * off);
+            weights += weight;
+            sum += weight * v;
+        }
+        mean = sum / weights;
+    }
+    return mean;
+}
+
 Spread spread_of(const std::vector<double>& values) {
     Spread spread;
     if (values.empty()) return spread;

@@ -12,6 +12,9 @@ double median(std::vector<double> values);
 double quantile(std::vector<double> values, double q);
 /// Standard deviation of normal errors, from the median of absolute deviations from the median.
 double robust_deviation(const std::vector<double>& values);
+/// Mean of normal values among which some are wrong (Tukey's, 95 % as efficient as the mean): those
+/// far off do not count at all.
+double robust_mean(const std::vector<double>& values);
 
 /// What a repeated measurement comes to.
 struct Spread {

@@ -6,6 +6,9 @@
 //   one message    t(k) = L + o + g + k G      slope and intercept: cost::fit_link
 //   its submission o                           what the host's thread spends
 //   n messages     t = t(k) + (n - 1) max(o, g + k G)
+//
+// L is what o and g leave of the intercept, and takes the errors of all three: where it is a small
+// part, they have to be known far better than L is to be. So small messages are repeated.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +28,30 @@ struct Train {
     double us = 0;            ///< from the first's submission to the last's end
 };
 
+/// Times of one size of message.
+struct Repeated {
+    std::uint64_t bytes = 0;
+    std::vector<double> us;
+};
+
 struct LinkMeasurements {
-    std::vector<cost::LinkSample> transfers;
-    std::vector<double> submit_us;  ///< of the host, per message
+    std::vector<cost::LinkSample> transfers;  ///< some of each size
+    Repeated small, large;                    ///< many of one size; may be empty
+    std::vector<double> submit_us;            ///< of the host, per message
     std::vector<Train> trains;
 };
+
+/// With its standard error.
+struct Estimate {
+    double value = 0, error = 0;
+};
+
+struct LinkParameters {
+    Estimate setup_us, latency_us, overhead_us, gap_us;
+    Estimate us_per_byte;
+};
+/// What repeated messages say, beside a model of all sizes.
+LinkParameters estimate(const LinkMeasurements& measured, const cost::LogGp& model);
 
 struct Interval {
     double low = 0, high = 0;
@@ -38,13 +60,10 @@ struct Interval {
 struct LogGpFit {
     cost::LinkFit fit;  ///< its model has L, o, g apart where they could be told
     /// 95 % of what resampled measurements give; equal ends where not asked for.
-    Interval setup_us, gbps;
+    Interval setup_us, latency_us, gbps;
 };
 
 /// `resamples`: for the intervals; 0 for none. The error says what is wrong with the measurements.
 tl::expected<LogGpFit, std::string> fit_loggp(const LinkMeasurements& measured, int resamples);
-
-/// Mean of normal values among which some are wrong (Huber's, 95 % as efficient as the mean).
-double robust_mean(const std::vector<double>& values);
 
 }  // namespace libswap::bench
