@@ -39,6 +39,7 @@ void measure_host_memory(Bench& bench);  ///< alloc and register per GiB
 void measure_calls(Bench& bench);        ///< events, queries, waits, launches
 void measure_memory(Bench& bench);       ///< read, write, copy, triad
 void measure_arithmetic(Bench& bench);   ///< peak operations by type
+void measure_kernels(Bench& bench);      ///< some of each kind, for the Roofline
 void measure_digest(Bench& bench);
 
 /// All of them, and the hierarchy in a full run.

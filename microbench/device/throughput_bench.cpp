@@ -17,6 +17,12 @@ namespace {
 constexpr std::uint64_t kMib = 1 << 20;
 constexpr unsigned kThreads = 256;
 
+/// At least `least`, and more than the L2 holds, if there is room for eight of them.
+std::uint64_t beyond_l2(const Bench& bench, std::uint64_t least) {
+    const std::uint64_t no_less = (bench.session.info().l2_bytes / kMib + 1) * kMib;
+    return std::min(std::max(least, no_less), bench.session.free_bytes() / 8 / kMib * kMib);
+}
+
 /// Bytes that cross memory per word of one array.
 double words_moved(Stream4 kind) {
     if (kind == Stream4::Triad) return 3;
@@ -36,7 +42,7 @@ void throughput(Bench& bench, Table& table, Stream4 kind, unsigned width,
     void* parameters[] = {&a, &b, &c, &count, &zero};
     const auto blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(
         count / kThreads, 1, 16ULL * static_cast<unsigned>(session.info().sm_count)));
-    const auto us = session.times_us(bench.full() ? 7 : 3, [&] {
+    const auto us = session.times_us(bench.full() ? 7 : 2, [&] {
         BENCH_CU(session.driver(), cuLaunchKernel(function, blocks, 1, 1, kThreads, 1, 1, 0,
                                                   session.stream(), parameters, nullptr));
     });
@@ -46,11 +52,12 @@ void throughput(Bench& bench, Table& table, Stream4 kind, unsigned width,
     table.add(fmt::format("{}, {} bytes per thread, arrays of {}", stream_name(kind), 4 * width,
                           size_name(static_cast<double>(array_bytes))),
               gbps);
-    if (width == 4) {
-        Plot& plot = bench.report.plots.back();
-        const auto index = static_cast<std::size_t>(kind);
-        plot.series[index].points.push_back({static_cast<double>(array_bytes), median(gbps)});
-    }
+}
+
+/// The last row of the table, on the plot.
+void draw(Bench& bench, std::size_t series, std::uint64_t array_bytes, const Table& table) {
+    bench.report.plots.back().series[series].points.push_back(
+        {static_cast<double>(array_bytes), table.rows.back().value.median});
 }
 
 /// min(peak, operations per byte * bytes/s).
@@ -63,28 +70,10 @@ void plot_ceiling(Bench& bench, const char* name, double tflops) {
     bench.report.plots.back().series.push_back(std::move(series));
 }
 
-/// The triads that were measured: a multiply-add per 12 bytes.
-void plot_kernels(Bench& bench) {
-    constexpr double kIntensity = 2.0 / 12;
-    Plot& plot = bench.report.plots.back();
-    Series kernels{"triads", {}, true};
-    for (const Plot& other : bench.report.plots) {
-        if (other.file != "throughput") continue;
-        for (const Point& p : other.series.back().points)
-            kernels.points.push_back({kIntensity, p.y * kIntensity * 1e-3});
-    }
-    const cost::Ceilings& ceilings = bench.report.profile.machine.ceilings;
-    plot.shows[0] = fmt::format("Below {:.0f} fp32 operations per byte memory is the limit.",
-                                ceilings.fp32_tflops * 1e3 / ceilings.mem_gbps);
-    plot.shows[1] = "Small triads lie below the roof by what their launch takes.";
-    plot.series.push_back(std::move(kernels));
-}
-
 }  // namespace
 
 void measure_memory(Bench& bench) {
-    const std::uint64_t most = std::min<std::uint64_t>(
-        (bench.full() ? 64 : 16) * kMib, bench.session.free_bytes() / 8 / kMib * kMib);
+    const std::uint64_t most = beyond_l2(bench, (bench.full() ? 64 : 16) * kMib);
     const DeviceBuffer memory(bench.session.driver(), 3 * most);
     Table& table = bench.table("memory", "How fast is device memory?", "GB/s");
     Plot plot{"throughput",
@@ -94,20 +83,25 @@ void measure_memory(Bench& bench) {
               {},
               {},
               true};
-    for (const Stream4 kind : {Stream4::Read, Stream4::Write, Stream4::Copy, Stream4::Triad})
-        plot.series.push_back({stream_name(kind), {}, !bench.full()});
+    std::vector<Stream4> kinds{Stream4::Read, Stream4::Triad};
+    if (bench.full()) kinds = {Stream4::Read, Stream4::Write, Stream4::Copy, Stream4::Triad};
+    for (const Stream4 kind : kinds) plot.series.push_back({stream_name(kind), {}, !bench.full()});
     bench.report.plots.push_back(std::move(plot));
     double best = 0;
     std::vector<unsigned> widths{4};
     if (bench.full()) widths = {1, 2, 4};
-    for (const Stream4 kind : {Stream4::Read, Stream4::Write, Stream4::Copy, Stream4::Triad}) {
+    for (std::size_t series = 0; series < kinds.size(); ++series) {
+        const Stream4 kind = kinds[series];
         for (const unsigned width : widths) {
             throughput(bench, table, kind, width, memory, most);
+            if (width == 4) draw(bench, series, most, table);
             if (kind == Stream4::Triad) best = std::max(best, table.rows.back().value.median);
         }
         if (!bench.full()) continue;
-        for (std::uint64_t bytes = most / 4; bytes >= kMib / 4; bytes /= 4)
+        for (std::uint64_t bytes = most / 4; bytes >= kMib / 4; bytes /= 4) {
             throughput(bench, table, kind, 4, memory, bytes);
+            draw(bench, series, bytes, table);
+        }
     }
     bench.report.profile.machine.ceilings.mem_gbps = best;
     table.notes.push_back(fmt::format("ceiling: {:.0f} GB/s (triad)", best));
@@ -156,14 +150,15 @@ void measure_arithmetic(Bench& bench) {
                 fmt::format("arithmetic, {}: {}", arithmetic_name(kind), failure.what()));
         }
     }
-    plot_kernels(bench);
+    bench.report.plots.back().shows[0] =
+        fmt::format("Below {:.0f} fp32 operations per byte memory is the limit.",
+                    ceilings.fp32_tflops * 1e3 / ceilings.mem_gbps);
 }
 
 void measure_digest(Bench& bench) {
     if (bench.digest_ptx == nullptr) return;
     Session& session = bench.session;
-    const std::uint64_t bytes =
-        std::min<std::uint64_t>(64 * kMib, session.free_bytes() / 4 / kMib * kMib);
+    const std::uint64_t bytes = beyond_l2(bench, (bench.full() ? 64 : 16) * kMib);
     const DeviceBuffer memory(session.driver(), bytes);
     const DeviceBuffer sums(session.driver(), 4096);
     Module module(session.driver(), bench.digest_ptx);
@@ -177,7 +172,7 @@ void measure_digest(Bench& bench) {
     CUdeviceptr result = 0;
     void* parameters[] = {&base, &words, &first, &out, &low, &span, &result};
     constexpr unsigned kBlocks = 512;
-    const auto us = session.times_us(bench.full() ? 7 : 3, [&] {
+    const auto us = session.times_us(bench.full() ? 7 : 2, [&] {
         BENCH_CU(session.driver(), cuLaunchKernel(function, kBlocks, 1, 1, kThreads, 1, 1, 0,
                                                   session.stream(), parameters, nullptr));
     });

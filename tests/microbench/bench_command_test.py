@@ -7,6 +7,7 @@
 """
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -44,11 +45,18 @@ def rows(report, key):
     raise KeyError(key)
 
 
+def cpu_s():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Quick(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.run_ = bench(cls.folder.name, "--quick", "--json")
+        before = cpu_s()
+        cls.run_ = bench(cls.folder.name, "--quick", "--json", "--svg", cls.folder.name)
+        cls.cpu_s = cpu_s() - before
         assert cls.run_.returncode == 0, cls.run_.stderr
         cls.report = json.loads(cls.run_.stdout)
         with open(os.path.join(SOURCE, "simgpu", "machines", "pcie4-a100.json")) as file:
@@ -89,6 +97,29 @@ class Quick(unittest.TestCase):
 
     def test_says_what_was_not_measured(self):
         self.assertIn("hierarchy", " ".join(self.report["not_measured"]))
+
+    def test_takes_under_a_second(self):
+        """Of processors: how long it takes beside others is not its own. A sanitizer takes several times as long."""
+        most_s = 1 if "LIBSWAP_TEST_PRELOAD_FIRST" not in os.environ else 10
+        self.assertLess(self.cpu_s, most_s)
+
+    def test_puts_kernels_on_the_roofline(self):
+        with open(os.path.join(self.folder.name, "roofline.svg")) as file:
+            drawn = file.read()
+        for kind in ("fp32", "matrix products", "convolutions", "elementwise kernels", "reductions", "triads"):
+            self.assertIn(f">{kind}<", drawn)
+        kernels = rows(self.report, "kernels")
+        roof = self.report["profile"]
+        for name, tflops in kernels.items():
+            self.assertLess(tflops, 1.05 * roof["fp32_tflops"], name)
+        self.assertGreater(max(tflops for name, tflops in kernels.items() if name.startswith("elementwise")),
+                           0.3 * 3 / 8 * roof["mem_gbps"] * 1e-3)
+
+    def test_draws_each_sweep_with_two_sentences(self):
+        for name in ("link", "throughput", "roofline"):
+            with open(os.path.join(self.folder.name, name + ".svg")) as file:
+                sentences = [text for text in file.read().split(">") if text.endswith(".</text") and len(text) > 25]
+            self.assertEqual(len(sentences), 2, f"{name}: {sentences}")
 
 
 class MemoryHierarchy(unittest.TestCase):
