@@ -55,11 +55,38 @@ bool needs_cupti(const dl_phdr_info& info) {
     return false;
 }
 
+/// It is the object that this is in.
+bool holds_this(const dl_phdr_info& info) {
+    static const char here = 0;
+    const auto address = reinterpret_cast<ElfW(Addr)>(&here);
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+        const ElfW(Phdr)& part = info.dlpi_phdr[i];
+        if (part.p_type == PT_LOAD && address - info.dlpi_addr - part.p_vaddr < part.p_memsz)
+            return true;
+    }
+    return false;
+}
+
 struct Loaded {
     std::string runtime;  ///< path of the CUDA runtime
     bool driver = false;
     std::string user;  ///< an object that needs libcupti
+    std::vector<std::string> others;
 };
+
+/// Every profiler calls it.
+constexpr const char* kOfCupti = "cuptiActivityRegisterCallbacks";
+
+/// An object has CUPTI inside, as one does that was linked against the static library.
+bool brings_cupti(const std::string& path) {
+    void* const object = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (object == nullptr) return false;
+    void* const function = dlsym(object, kOfCupti);
+    dlclose(object);
+    Dl_info info{};
+    // What it needs counts as its own, libcupti too.
+    return function != nullptr && dladdr(function, &info) != 0 && path == info.dli_fname;
+}
 
 Loaded look_at_loaded() {
     Loaded loaded;
@@ -68,6 +95,9 @@ Loaded look_at_loaded() {
             auto& found = *static_cast<Loaded*>(data);
             if (file_name(info->dlpi_name).starts_with(kRuntime)) found.runtime = info->dlpi_name;
             found.driver |= file_name(info->dlpi_name).starts_with(kDriver);
+            if (!file_name(info->dlpi_name).empty() &&
+                !file_name(info->dlpi_name).starts_with(kCupti) && !holds_this(*info))
+                found.others.emplace_back(info->dlpi_name);
             if (found.user.empty() && needs_cupti(*info)) {
                 found.user = file_name(info->dlpi_name);
                 if (found.user.empty()) found.user = "the program";  // it has no name there
@@ -112,7 +142,10 @@ std::string other_client() {
                 return std::string(variable.substr(0, variable.find('='))) + " is set";
     }
     const Loaded loaded = look_at_loaded();
-    return loaded.user.empty() ? "" : loaded.user + " uses CUPTI";
+    if (!loaded.user.empty()) return loaded.user + " uses CUPTI";
+    for (const std::string& path : loaded.others)
+        if (brings_cupti(path)) return std::string(file_name(path)) + " brings CUPTI";
+    return "";
 }
 
 std::optional<Functions> open_library(std::string* why) {
