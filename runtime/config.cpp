@@ -52,6 +52,11 @@ struct Words<CuptiUse> {
     static constexpr std::pair<std::string_view, CuptiUse> kAll[] = {
         {"auto", CuptiUse::Auto}, {"on", CuptiUse::On}, {"off", CuptiUse::Off}};
 };
+template <>
+struct Words<Measure> {
+    static constexpr std::pair<std::string_view, Measure> kAll[] = {
+        {"auto", Measure::Auto}, {"on", Measure::On}, {"off", Measure::Off}};
+};
 
 std::string lower(std::string_view text) {
     std::string result(text);

@@ -34,6 +34,8 @@ enum class TorchAllocator { Split, Async, Uncached, Leave };
 enum class Move { Auto, Careful, Plain, HandOver };
 /// Auto: where nobody else seems to use it.
 enum class CuptiUse { Auto, On, Off };
+/// Whether a device without a profile is measured. Auto: where it has room for that.
+enum class Measure { Auto, On, Off };
 
 /// A byte that new memory is filled with, or none.
 struct FillByte {

@@ -132,6 +132,12 @@ void CopyTimes::note(const cost::CopySpan& span, std::size_t which) noexcept {
 
 void CopyTimes::plan_with(const cost::LinkModel& link) noexcept { planned_link_ = link; }
 
+void CopyTimes::begin_anew(const cost::LinkModel& link) noexcept {
+    link_ = planned_link_ = link;
+    std::lock_guard lock(mutex_);
+    errors_ = {};
+}
+
 void CopyTimes::close(bool context_gone) noexcept {
     give_back(open_);
     for (Timed& timed : timed_) give_back(timed);

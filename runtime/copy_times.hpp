@@ -39,6 +39,9 @@ class CopyTimes {
     /// Another model is planned with from now on.
     void plan_with(const cost::LinkModel& link) noexcept;
 
+    /// Another model counts from now on, of which nothing is known so far.
+    void begin_anew(const cost::LinkModel& link) noexcept;
+
     /// Against the model that this began with, and against the one that was planned with at the
     /// time. @thread any
     ModelError error(cost::Direction direction) const noexcept;
@@ -74,7 +77,7 @@ class CopyTimes {
     void give_back(Timed& timed) noexcept;
 
     const Driver& driver_;
-    const cost::LinkModel link_;
+    cost::LinkModel link_;
     cost::LinkModel planned_link_;
     std::array<CUstream, 2> streams_{};  ///< by direction
     std::uint64_t submitted_ = 0;        ///< copies, since the last burst began

@@ -169,6 +169,7 @@ Device::Device(const Driver& driver, const Config& config, EventLog* log, CUdevi
     learning_->plan_budget = [this] { return plan_budget(); };
     learning_->plan_machine = [this] { return plan_machine(); };
     worker_ = std::make_unique<Worker>(driver_, swap_parts(), worker_host());
+    if (may_be_measured()) measuring_ = std::make_unique<Measuring>();
     if (log_ || config.mode == Mode::Observe || config.verify) start_tracking();
 }
 
@@ -213,6 +214,7 @@ Worker::Host Device::worker_host() {
         const bool more = trials_.settle();
         watch_link();
         look_at_room();
+        look_at_measuring();
         return learning_->collect_times() || more;
     };
     return host;
@@ -277,6 +279,7 @@ Learning::Timing Device::begin_timing(StreamIndex stream, const Step& step, cons
 }
 
 cost::Machine Device::plan_machine() const {
+    std::lock_guard lock(machine_mutex_);
     cost::Machine machine = machine_.machine;
     machine.link = link_drift_.link();
     return machine;

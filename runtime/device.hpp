@@ -35,6 +35,7 @@
 #include "runtime/host_limit.hpp"
 #include "runtime/learning.hpp"
 #include "runtime/link_drift.hpp"
+#include "runtime/measuring.hpp"
 #include "runtime/pointer_edges.hpp"
 #include "runtime/reach.hpp"
 #include "runtime/slab_heap.hpp"
@@ -182,7 +183,7 @@ class Device {
 
     // Models, for the summary.
     /// Where the figures of the machine are from that plans are made for.
-    const std::string& machine_source() const noexcept { return machine_.source; }
+    std::string machine_source() const;
     const CopyTimes& copy_times() const noexcept { return copy_times_; }
     ModelError time_error(OperationClass kind) { return learning_->time_error(kind); }
 
@@ -344,6 +345,12 @@ class Device {
     cost::Machine plan_machine() const;
     void watch_link();
 
+    // Measuring: where no profile of the device is there.
+    bool may_be_measured() const;
+    bool has_room_for_measuring() const noexcept;
+    void look_at_measuring() noexcept;
+    void take_profile();
+
     const Driver& driver_;
     const Config& config_;
     EventLog* log_;
@@ -357,9 +364,12 @@ class Device {
     bool said_room_ = false;               ///< the worker's
     HostLimit& host_limit_;
     const ChunkRun largest_block_;
-    const DeviceMachine machine_;
+    mutable std::mutex machine_mutex_;
+    DeviceMachine machine_;  ///< under machine_mutex_ once there are threads; the worker changes it
     CopyTimes copy_times_;
     LinkDrift link_drift_;
+    std::unique_ptr<Measuring> measuring_;  ///< the worker's. Null: the device is not measured
+    std::atomic<bool> measuring_wanted_{false};
 
     Counters counters_;
     AddressSpace space_;

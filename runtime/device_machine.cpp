@@ -22,8 +22,16 @@ std::string uuid_text(const CUuuid& uuid) {
 
 }  // namespace
 
+bool DeviceMachine::read_profile() {
+    auto measured = load_device_profile(profile_path, device_name);
+    if (!measured) return false;
+    machine = std::move(*measured);
+    source = profile_path;
+    return true;
+}
+
 DeviceMachine device_machine(const Driver& driver, CUdevice device) {
-    DeviceMachine built_in;
+    DeviceMachine found;
     CUuuid uuid{};
     int version = 0;
     char name[256] = "";
@@ -31,11 +39,11 @@ DeviceMachine device_machine(const Driver& driver, CUdevice device) {
         driver.cuDeviceGetUuid_v2(&uuid, device) != CUDA_SUCCESS ||
         driver.cuDeviceGetName(name, sizeof name, device) != CUDA_SUCCESS ||
         driver.cuDriverGetVersion(&version) != CUDA_SUCCESS)
-        return built_in;
-    const std::string path = device_profile_path(uuid_text(uuid), version);
-    auto measured = load_device_profile(path, name);
-    if (!measured) return built_in;
-    return {std::move(*measured), path};
+        return found;
+    found.profile_path = device_profile_path(uuid_text(uuid), version);
+    found.device_name = name;
+    found.read_profile();
+    return found;
 }
 
 }  // namespace libswap

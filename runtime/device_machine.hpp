@@ -13,6 +13,13 @@ namespace libswap {
 struct DeviceMachine {
     cost::Machine machine = cost::engine_machine();
     std::string source = "built in";
+    /// Where `swapctl bench` keeps what it measures of this device, "" where nobody knows; and the
+    /// name that it must be of.
+    std::string profile_path, device_name;
+
+    /// Takes the profile, if there is one by now.
+    bool read_profile();
+    bool is_measured() const { return source == profile_path && !source.empty(); }
 };
 
 /// What `swapctl bench` measured of this device with this driver, where it did; else the figures

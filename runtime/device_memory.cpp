@@ -195,7 +195,9 @@ void Device::begin_life(Buffer& buffer, const Birth& birth) {
     buffer.id = blocks_.block(buffer.first).id.load(kRelaxed);
     buffer.live.store(true, std::memory_order_release);
     count_alloc(birth.bytes, buffer.span_bytes);
-    if (on_host || counters_.span_bytes.load() > budget_bytes_ / 2) start_tracking();
+    if (!on_host && counters_.span_bytes.load() <= budget_bytes_ / 2) return;
+    measuring_wanted_.store(true, std::memory_order_relaxed);
+    start_tracking();
 }
 
 Buffer* Device::take_cached(std::uint64_t size_key) {

@@ -139,11 +139,16 @@ std::string newest_device_profile() {
     return newest;
 }
 
-bool save_device_profile(const std::string& path, std::string_view text) {
+bool make_device_profile_folder(const std::string& path) {
     for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
          slash = path.find('/', slash + 1)) {
         mkdir(path.substr(0, slash).c_str(), 0777);  // what matters is whether the file can be made
     }
+    return access(path.substr(0, path.rfind('/')).c_str(), W_OK | X_OK) == 0;
+}
+
+bool save_device_profile(const std::string& path, std::string_view text) {
+    (void)make_device_profile_folder(path);
     const std::string part = path + "." + std::to_string(getpid());
     std::FILE* file = std::fopen(part.c_str(), "we");
     if (file == nullptr) return false;
@@ -157,6 +162,10 @@ bool save_device_profile(const std::string& path, std::string_view text) {
 std::optional<cost::Machine> parse_device_profile(std::string_view text) {
     const auto root = parse(text);
     return root ? read(*root) : std::nullopt;
+}
+
+bool is_device_profile(const std::string& path) {
+    return parse_device_profile(read_whole(path)).has_value();
 }
 
 std::optional<cost::Machine> load_device_profile(const std::string& path,

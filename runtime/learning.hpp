@@ -83,6 +83,8 @@ class Learning {
     bool collect_times();
     /// Plans anew, as plan_machine is another one now. @thread the worker
     void plan_again();
+    /// How long launches take, as is known by now. @thread the worker
+    void launches_take(double us) noexcept { parts_.launch_us = us; }
     /// How far the mean of an operation's earlier times is from the next one. @thread any
     ModelError time_error(OperationClass kind);
 

@@ -49,6 +49,13 @@ bool LinkDrift::look(const CopyTimes& times) noexcept {
     return true;
 }
 
+void LinkDrift::begin_anew(const cost::LinkModel& model) noexcept {
+    model_ = model;
+    for (auto& ratios : ratios_)
+        for (auto& ratio : ratios) ratio.store(1, std::memory_order_relaxed);
+    wanted_copies_ = 0;
+}
+
 cost::LinkModel LinkDrift::link() const noexcept {
     cost::LinkModel link = model_;
     const auto scale = [&](cost::Direction direction, cost::LogGp& alone, double& busy_gbps) {

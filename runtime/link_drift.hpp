@@ -20,6 +20,9 @@ class LinkDrift {
     /// follows them. After each time it takes twice as many copies until the next one: a link that
     /// is never the same is none that one could plan with. @thread the worker
     bool look(const CopyTimes& times) noexcept;
+    /// Another model, which nothing has moved away from so far; `times` begin anew too. Not while
+    /// another thread calls link(). @thread the worker
+    void begin_anew(const cost::LinkModel& model) noexcept;
     /// What to plan with. @thread any
     cost::LinkModel link() const noexcept;
     /// Time of copies by link(), as a multiple of what the model says. @thread any
@@ -29,7 +32,7 @@ class LinkDrift {
     }
 
   private:
-    const cost::LinkModel model_;
+    cost::LinkModel model_;
     std::array<std::array<std::atomic<double>, 2>, 2> ratios_{{{1.0, 1.0}, {1.0, 1.0}}};
     std::uint64_t wanted_copies_ = 0;  ///< before it follows again
 };

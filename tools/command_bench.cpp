@@ -2,17 +2,28 @@
 // SPDX-FileCopyrightText: The libswap authors
 #include "tools/command_bench.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <tl/expected.hpp>
 
 #include "microbench/device/suite.hpp"
 #include "runtime/device_profile.hpp"
 #include "runtime/digest.hpp"
+#include "runtime/measuring.hpp"
 #include "tools/commands.hpp"
 #include "tools/files.hpp"
 
@@ -28,16 +39,25 @@ struct BenchArguments {
     bool no_cache = false;
     std::string output;
     std::string svg;
+    std::string aside;
     std::vector<std::string> only;
 };
 
-/// What was measured, where libswap and swapctl look for it.
-std::string save_profile(const bench::DeviceProfile& profile) {
-    const std::string path = device_profile_path(profile.uuid, profile.driver_version);
-    if (path.empty()) return "no folder for the profile: neither XDG_CACHE_HOME nor HOME is set";
-    const std::string text = bench::format_profile(profile);
-    if (!save_device_profile(path, text)) return fmt::format("cannot write {}", path);
-    return fmt::format("profile: {}", path);
+/// Keeps what was measured where libswap and swapctl look for it. The error says why not.
+tl::expected<std::string, std::string> save_profile(const bench::Report& report) {
+    // A profile of which half was not measured would pass for one.
+    if (!report.missing.empty())
+        return tl::unexpected(fmt::format("the profile is not kept: {} not measured",
+                                          fmt::join(report.missing, ", ")));
+    const std::string path =
+        device_profile_path(report.profile.uuid, report.profile.driver_version);
+    if (path.empty())
+        return tl::unexpected(
+            std::string("no folder for the profile: neither XDG_CACHE_HOME nor HOME is set"));
+    if (!save_device_profile(path, bench::format_profile(report.profile)))
+        return tl::unexpected(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+    unlink(measuring_failure_path(path).c_str());
+    return path;
 }
 
 void print_report(const bench::Report& report) {
@@ -48,13 +68,20 @@ void print_report(const bench::Report& report) {
     for (const std::string& line : report.not_measured) fmt::print("  {}\n", line);
 }
 
-int run_bench(const BenchArguments& args) {
+bench::SuiteOptions suite_options(const BenchArguments& args) {
+    // The device is measured, not libswap, which may be preloaded.
+    setenv("LIBSWAP_MODE", "off", 1);
     bench::SuiteOptions options;
     options.device = args.device;
     options.depth = args.full ? bench::Depth::Full : bench::Depth::Quick;
     options.only = args.only;
     options.digest_ptx = kDigestPtx;
     options.version = LIBSWAP_VERSION;
+    return options;
+}
+
+int run_bench(const BenchArguments& args) {
+    const bench::SuiteOptions options = suite_options(args);
     const auto begin = std::chrono::steady_clock::now();
     const bench::Report report = bench::run_suite(options);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -74,10 +101,42 @@ int run_bench(const BenchArguments& args) {
         print_report(report);
         fmt::print("\nTook {:.1f} s.\n", took.count());
     }
-    // A profile of which half was not measured would pass for one.
-    if (!args.no_cache && args.only.empty())
-        fmt::print(stderr, "swapctl: {}\n", save_profile(report.profile));
+    if (args.no_cache || !args.only.empty()) return 0;
+    const auto kept = save_profile(report);
+    fmt::print(stderr, "swapctl: {}\n", kept ? "profile: " + *kept : kept.error());
     return 0;
+}
+
+/// Waits until no other process of this user measures. Where that cannot be had, it is not waited
+/// for.
+void lock_folder() {
+    const int folder = open(device_profile_folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) flock(folder, LOCK_EX);  // until the end of the process
+}
+
+tl::expected<std::string, std::string> measure_aside(const BenchArguments& args) try {
+    const bench::Report report = bench::run_suite(suite_options(args));
+    const std::string path =
+        device_profile_path(report.profile.uuid, report.profile.driver_version);
+    if (path != args.aside) return tl::unexpected(std::string("it is another device here"));
+    return save_profile(report);
+} catch (const std::exception& failure) {
+    return tl::unexpected(std::string(failure.what()));
+}
+
+/// As libswap starts it beside a program: in nobody's way, and for so long at most.
+int run_aside(const BenchArguments& args) {
+    constexpr unsigned kMostSeconds = 60;
+    std::signal(SIGALRM, SIG_DFL);
+    alarm(kMostSeconds);
+    setpriority(PRIO_PROCESS, 0, 19);
+    close_range(STDERR_FILENO + 1, ~0U, 0);  // the program's
+    lock_folder();
+    if (is_device_profile(args.aside)) return 0;
+    const auto kept = measure_aside(args);
+    if (kept) return 0;
+    save_device_profile(measuring_failure_path(args.aside), kept.error() + "\n");
+    return 1;
 }
 
 }  // namespace
@@ -97,7 +156,14 @@ void add_bench_command(CLI::App& app, int& exit_status) {
         ->check(CLI::IsMember(bench::measurement_names()));
     command->add_option("--svg", args->svg, "write plots into this folder");
     command->add_flag("--no-cache", args->no_cache, "do not keep the profile");
-    command->callback([args, &exit_status] { exit_status = run_bench(*args); });
+    command
+        ->add_option(
+            "--aside", args->aside,
+            "as libswap does it beside a program: quick, silent, unless this profile is there")
+        ->excludes("--full", "--only", "--json", "--svg", "--no-cache");
+    command->callback([args, &exit_status] {
+        exit_status = args->aside.empty() ? run_bench(*args) : run_aside(*args);
+    });
 }
 
 }  // namespace libswap::tools

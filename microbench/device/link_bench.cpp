@@ -129,6 +129,7 @@ void fit(Bench& bench, Direction direction, const LinkMeasurements& measured, Ta
     const char* name = name_of(direction);
     if (!fitted) {
         bench.report.not_measured.push_back(fmt::format("link {}: {}", name, fitted.error()));
+        bench.report.missing.emplace_back("link");
         return;
     }
     const cost::LogGp& model = fitted->fit.model;

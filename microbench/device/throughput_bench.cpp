@@ -148,6 +148,7 @@ void measure_arithmetic(Bench& bench) {
         } catch (const CudaError& failure) {
             bench.report.not_measured.push_back(
                 fmt::format("arithmetic, {}: {}", arithmetic_name(kind), failure.what()));
+            if (kind == Arithmetic::Fp32) bench.report.missing.emplace_back("arithmetic");
         }
     }
     bench.report.plots.back().shows[0] =

@@ -29,6 +29,8 @@ struct Report {
     std::vector<Plot> plots;
     Hierarchy hierarchy;  ///< empty in quick runs
     std::vector<std::string> not_measured;
+    /// What of the profile is not this device's: names of measurements.
+    std::vector<std::string> missing;
 };
 
 /// The profile as a machine file (docs/swapctl.md) with who was measured in front: what is cached.

@@ -152,6 +152,87 @@ class MemoryHierarchy(unittest.TestCase):
             self.assertIn("Not measured", run.stdout)
 
 
+class Profile(unittest.TestCase):
+    """What becomes of it where something is wrong."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def kept(self):
+        folder = os.path.join(self.folder, "libswap")
+        return sorted(os.listdir(folder)) if os.path.exists(folder) else []
+
+    def aside(self, path, **environment):
+        command = [SIMGPU, "--build", BUILD, "--memory", "640MiB", "--machine", "pcie4-a100", "--", SWAPCTL, "bench", "--aside", path]
+        return subprocess.Popen(command, env=dict(os.environ, XDG_CACHE_HOME=self.folder, **environment), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def whole(self):
+        run = bench(self.folder)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return os.path.join(self.folder, "libswap", self.kept()[0])
+
+    def test_is_not_kept_where_half_of_it_was_not_measured(self):
+        for call in ("cuMemcpyDtoHAsync_v2:*", "cuMemCreate:*", "cuMemHostAlloc:2+"):
+            os.environ["SIMGPU_FAULTS"] = call
+            try:
+                run = bench(self.folder)
+            finally:
+                del os.environ["SIMGPU_FAULTS"]
+            self.assertIn("the profile is not kept: ", run.stderr)
+            self.assertIn("Not measured", run.stdout)
+            self.assertEqual(self.kept(), [], call)
+
+    def test_that_cannot_be_written_is_said(self):
+        with open(os.path.join(self.folder, "libswap"), "w"):
+            pass
+        run = bench(self.folder)
+        self.assertEqual(run.returncode, 0)
+        self.assertIn("swapctl: cannot write ", run.stderr)
+
+    def test_beside_a_program_is_silent_and_made_once(self):
+        path = self.whole()
+        os.remove(path)
+        running = [self.aside(path) for _ in range(2)]
+        for process in running:
+            self.assertEqual(process.communicate(timeout=300), ("", ""))
+            self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.kept(), [os.path.basename(path)])
+        written = os.stat(path).st_mtime_ns
+        self.assertEqual(self.aside(path).wait(timeout=300), 0)
+        self.assertEqual(os.stat(path).st_mtime_ns, written)
+
+    def test_beside_a_program_leaves_why_there_is_none(self):
+        path = self.whole()
+        os.remove(path)
+        self.assertEqual(self.aside(path, SIMGPU_FAULTS="cuMemcpyDtoHAsync_v2:*").wait(timeout=300), 1)
+        self.assertEqual(self.kept(), [os.path.basename(path) + ".failed"])
+        with open(path + ".failed") as file:
+            self.assertIn("link", file.read())
+        self.assertEqual(self.aside(path + "x").wait(timeout=300), 1)
+        with open(path + "x.failed") as file:
+            self.assertEqual(file.read(), "it is another device here\n")
+        # By hand it goes on, and what was said is over.
+        self.assertEqual(bench(self.folder).returncode, 0)
+        self.assertNotIn(os.path.basename(path) + ".failed", self.kept())
+
+    def test_of_a_run_that_is_killed_is_whole_or_not_there(self):
+        path = self.whole()
+        for after_s in (0.05, 0.2, 0.4, 0.6):
+            os.remove(path) if os.path.exists(path) else None
+            process = self.aside(path)
+            try:
+                process.wait(timeout=after_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate(timeout=60)
+            if os.path.exists(path):
+                with open(path) as file:
+                    json.load(file)
+
+
 class Command(unittest.TestCase):
     def test_says_when_there_is_no_driver(self):
         run = subprocess.run([SWAPCTL, "bench"], capture_output=True, text=True,
