@@ -30,7 +30,10 @@ class Fluid {
           start_(op_start_us),
           options_(options),
           ops_(static_cast<OpIndex>(workload.op_count())),
+          at_begins_(options.lower_bound || options.exact),
+          held_(table.live_bytes),
           away_(table.gaps.size()) {
+        if (options.exact) add_headroom(workload);
         cut_slots();
     }
 
@@ -43,7 +46,7 @@ class Fluid {
             parts += c.parts;
             bytes += c.bytes;
         }
-        if (bytes > 0 && !options_.lower_bound) latency_ = latency_share(parts, bytes);
+        if (bytes > 0 && !at_begins_) latency_ = latency_share(parts, bytes);
         LinearProgram lp(kRows * slots_);
         add_slots(lp);
         for (Class& c : classes_) add_class(lp, c);
@@ -104,6 +107,16 @@ class Fluid {
         std::vector<std::uint32_t> columns;  ///< of each gap: dirty (if not clean), then clean
     };
 
+    void add_headroom(const Workload& workload) {
+        for (OpIndex k = 0; k < ops_; ++k) {
+            const double wanted = static_cast<double>(options_.headroom_bytes) +
+                                  options_.headroom_per_us * workload.op(k).duration_us;
+            const std::uint64_t most =
+                options_.budget_bytes - std::min(options_.budget_bytes, workload.op_bytes(k));
+            held_[k] += std::min(static_cast<std::uint64_t>(wanted), most);
+        }
+    }
+
     std::uint32_t row(Row kind, std::size_t slot) const {
         return static_cast<std::uint32_t>(kind * slots_ + slot % slots_);
     }
@@ -155,8 +168,8 @@ class Fluid {
     }
 
     OpIndex begin_of_window(OpIndex first, OpIndex end) const {
-        if (!options_.lower_bound) return first;
-        const auto live = table_.live_bytes.begin();
+        if (!at_begins_) return first;
+        const auto live = held_.begin();
         return static_cast<OpIndex>(std::max_element(live + first, live + end) - live);
     }
 
@@ -167,9 +180,9 @@ class Fluid {
     /// Memory of each slot, what gaps over all of it could free included. Where a gap begins or
     /// ends within, its share by `caution` counts as there.
     void find_needs() {
-        if (options_.lower_bound) {
+        if (at_begins_) {
             for (std::size_t s = 0; s < slots_; ++s) {
-                need_.push_back(static_cast<double>(table_.live_bytes[first_op_[s]]));
+                need_.push_back(static_cast<double>(held_[first_op_[s]]));
             }
             return;
         }
@@ -214,7 +227,7 @@ class Fluid {
         const OpIndex use = slot(gap.to);
         const bool at_begin = first_op_[slot_of_[gap.to % ops_]] == gap.to % ops_;
         const OpIndex due = at_begin ? use - 1 : use;
-        if (options_.lower_bound) return {slot(gap.from), due, due + 1, gap.last};
+        if (at_begins_) return {slot(gap.from), due, due + 1, gap.last};
         if (!options_.strict) return {slot(gap.from), use, use, gap.last};
         return {slot(gap.from + 1), due, use, gap.last};
     }
@@ -287,7 +300,7 @@ class Fluid {
         // What small transfers lose to latency beyond the average is a cost; the average is in the
         // link's rate.
         const double latency = 0.5 * std::max(0.0, latency_share(c.parts, c.bytes) - latency_);
-        const double small = options_.lower_bound ? kNearlyNothing : 1;
+        const double small = at_begins_ ? kNearlyNothing : 1;
         const LinearProgram::Row first = grouped ? lp.add_group(count) : 0;
         if (grouped) {
             lp.set_right(first, gb);
@@ -354,7 +367,7 @@ class Fluid {
         const double in_over_out = (1 - in_both) / out_both;
         const double out_over_in = (1 - out_both / out_alone) / in_both;
         const double none = LinearProgram::kUnlimited;
-        const double small = 1e-4 * (options_.lower_bound ? kNearlyNothing : 1);
+        const double small = 1e-4 * (at_begins_ ? kNearlyNothing : 1);
         for (std::size_t s = 0; s < slots_; ++s) {
             const bool last = s + 1 == slots_;
             const double compute = (start_[first_op_[s + 1]] - start_[first_op_[s]]) / unit_us();
@@ -379,7 +392,7 @@ class Fluid {
             if (!last) not_early.emplace_back(row(Early_, s + 1), -1);
             lp.add_column(0, none, not_early);
             LinearProgram::Terms ahead{{row(Ahead, s), -1}, {row(Ahead, s + 1), 1}};
-            if (options_.lower_bound ? last : s == 0) ahead.emplace_back(row(Absent, 0), -1);
+            if (at_begins_ ? last : s == 0) ahead.emplace_back(row(Absent, 0), -1);
             lp.add_column(small, none, ahead);
             for (const double sign : {-1.0, 1.0}) {  // absent beyond need, and short of it
                 LinearProgram::Terms absent{{row(Absent, s), sign}};
@@ -394,7 +407,7 @@ class Fluid {
                 {row(Ahead, s), 1}, {link_in, slower}, {link_out, slower * out_over_in}};
             // What comes in takes memory from the beginning of the slot on; for a bound, of the
             // next.
-            const std::size_t takes = options_.lower_bound ? s + 1 : s;
+            const std::size_t takes = at_begins_ ? s + 1 : s;
             if (takes > 0 && takes < slots_) in.emplace_back(row(Absent, takes), -1);
             lp.add_column(0, none, in);
             lp.add_column(1, none, {{link_in, -1}, {link_out, -1}});
@@ -443,6 +456,8 @@ class Fluid {
     std::span<const double> start_;
     const FluidOptions& options_;
     OpIndex ops_;
+    bool at_begins_;                   ///< memory counts where slots begin, and only there
+    std::vector<std::uint64_t> held_;  ///< memory of each operation, headroom included
     std::vector<std::uint64_t> away_;
     std::vector<OpIndex> slot_of_;
     std::vector<OpIndex> first_op_;  ///< of each slot, and the count of operations

@@ -51,6 +51,11 @@ struct FluidOptions {
     /// that needs it. Matters where slots are few operations.
     bool strict = false;
     SlotWeights weights{};
+    /// Memory counts at one operation per slot exactly, that which needs most, as for a bound, with
+    /// this much and what comes in per us of its time kept free there. `caution` is not read.
+    bool exact = false;
+    std::uint64_t headroom_bytes = 0;
+    double headroom_per_us = 0;
     /// `caution` and `chunk_bytes` are not read, and only `iteration_us` is for use.
     bool lower_bound = false;
 };

@@ -37,10 +37,16 @@ struct Attempt {
     bool whole = false;   ///< the fluid of the whole iteration, also where it repeats itself
     double chunks = 1;    ///< size of the parts that move, as a share of the usual one
     bool trim = false;    ///< as SelectionOptions::trim, without headroom
+    /// Memory that selection keeps free for what comes in: a share of a part, and one of what the
+    /// link brings while an operation runs. Instead of `headroom`, which the fluid still has.
+    double spare_part = 0;
+    double spare_pace = 0;
+    bool exact = false;       ///< as FluidOptions::exact
+    std::uint64_t units = 4;  ///< as ScheduleOptions::units
 
     bool same_fluid(const Attempt& o) const {
         return slots == o.slots && caution == o.caution && headroom == o.headroom &&
-               apart == o.apart && strict == o.strict && whole == o.whole;
+               apart == o.apart && strict == o.strict && whole == o.whole && exact == o.exact;
     }
 };
 /// For whole tensors, for short iterations, and for those that repeat themselves a few times.
@@ -49,21 +55,55 @@ constexpr std::array<Attempt, 3> kAttempts{
      {.slots = 32, .caution = 0.75},
      {.slots = 48, .caution = 0.5, .headroom = 0.01, .strict = true}}};
 /// For other iterations, behind the first of those above, where the link is the limit. Chosen out
-/// of 48 fluids with six ways to bring each into a plan, so that of those that the effort allows
-/// the best is best on 24 handed and generated cases. What has the fluid of the one before takes no
-/// more than a schedule.
+/// of nine fluids with up to 120 ways to bring each into a plan, so that of those that the effort
+/// allows the best is best on 12 handed cases. What has the fluid of the one before takes no more
+/// than a schedule.
 constexpr std::array<Attempt, 13> kLongAttempts{
-    {{.slots = 48, .caution = 0.5, .headroom = 0.01},
-     {.slots = 64, .caution = 0.75, .headroom = 0.01, .chunks = 0.7},
-     {.slots = 64, .caution = 0.75, .headroom = 0.01},
-     {.slots = 64, .caution = 0.75, .headroom = 0.01, .chunks = 1.3, .trim = true},
+    {{.slots = 64, .caution = 0.75, .headroom = 0.01},
+     {.slots = 64,
+      .caution = 0.75,
+      .headroom = 0.01,
+      .chunks = 1.5,
+      .trim = true,
+      .spare_part = 0.25,
+      .spare_pace = 0.5},
+     {.slots = 48,
+      .caution = 0.5,
+      .headroom = 0.01,
+      .chunks = 1.5,
+      .spare_part = 0.5,
+      .spare_pace = 0.3},
+     {.slots = 48,
+      .caution = 1,
+      .chunks = 1.5,
+      .trim = true,
+      .spare_part = 1,
+      .spare_pace = 0.3,
+      .exact = true},
+     {.slots = 64, .caution = 0.75, .headroom = 0.01, .spare_part = 0.5, .spare_pace = 0.3},
+     {.slots = 64,
+      .caution = 0.75,
+      .headroom = 0.01,
+      .chunks = 0.7,
+      .spare_part = 0.5,
+      .spare_pace = 0.3,
+      .units = 1},
+     {.slots = 64,
+      .caution = 0.5,
+      .headroom = 0.01,
+      .chunks = 3,
+      .trim = true,
+      .spare_part = 0.5,
+      .spare_pace = 0.3},
+     {.slots = 64,
+      .caution = 0.5,
+      .headroom = 0.01,
+      .chunks = 1.5,
+      .spare_part = 0.25,
+      .spare_pace = 0.5},
      {.slots = 24, .caution = 0.5, .chunks = 1.3},
-     {.slots = 48, .caution = 1.0, .headroom = 0.01, .chunks = 1.3},
-     {.slots = 24, .caution = 0.75, .chunks = 1.3, .trim = true},
      {.slots = 32, .caution = 1.0, .headroom = 0.02, .chunks = 1.3, .trim = true},
      {.slots = 24, .caution = 0.5, .strict = true, .chunks = 1.3, .trim = true},
-     {.slots = 24, .caution = 0.5, .strict = true, .chunks = 1.3},
-     {.slots = 24, .caution = 0.5, .strict = true, .chunks = 0.7},
      {.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true, .chunks = 0.7},
      {.slots = 24, .caution = 0.75, .headroom = 0.02, .chunks = 1.3, .trim = true}}};
 /// For iterations that repeat themselves more often.
@@ -198,6 +238,7 @@ class Planner {
         schedule_.part_bytes = std::max<std::uint64_t>(1, request_.part_bytes);
         if (is_long() ? try_long(table) : try_usual(table)) return true;
         headroom_bytes_ = 0;
+        headroom_per_us_ = 0;
         if (!best_) {
             try_selection(table, {}, false);
         } else if (!is_long() && link_bound() && spent_ms_ + schedule_ms() <= limit_ms() &&
@@ -242,10 +283,10 @@ class Planner {
         const double slots = std::min(static_cast<double>(attempt.slots), ops);
         const double schedules_ms = (is_short() ? 2 : 1) * schedule_ms();
         if (solved_ && solved_->same_fluid(attempt)) return schedules_ms;
-        return 1e-4 * slots * slots * slots + 5e-4 * ops + schedules_ms;
+        return 8e-5 * slots * slots * slots + 5e-4 * ops + schedules_ms;
     }
     double schedule_ms() const {
-        return 0.5 + (repeats_ ? 5e-3 : 4e-3) * static_cast<double>(workload_.op_count());
+        return 0.8 + (repeats_ ? 5e-3 : 3.5e-3) * static_cast<double>(workload_.op_count());
     }
 
     double limit_ms() const {
@@ -277,8 +318,13 @@ class Planner {
         const double headroom = attempt.headroom * static_cast<double>(request_.budget_bytes);
         headroom_bytes_ = attempt.trim ? 0 : static_cast<std::uint64_t>(headroom);
         const double chunk = attempt.chunks * static_cast<double>(chunk_bytes_);
+        headroom_per_us_ = attempt.spare_pace * 1e3 * machine_.link.to_device.gbps;
+        if (attempt.spare_part > 0) {
+            headroom_bytes_ = static_cast<std::uint64_t>(attempt.spare_part * chunk);
+        }
         schedule_.chunk_bytes =
             attempt.small_parts ? kSmallChunkBytes : static_cast<std::uint64_t>(chunk);
+        schedule_.units = attempt.units;
         if (request_.whole_tensors) schedule_.chunk_bytes = kWholeTensor;
         if (!solved_ || !solved_->same_fluid(attempt)) {
             FluidOptions options;
@@ -288,6 +334,9 @@ class Planner {
             options.chunk_bytes = chunk_bytes_;
             options.copies_in_advance = request_.copies_in_advance;
             options.strict = attempt.strict || workload_.op_count() <= kShortIteration;
+            options.exact = attempt.exact;
+            options.headroom_bytes = attempt.exact ? headroom_bytes_ : 0;
+            options.headroom_per_us = attempt.exact ? headroom_per_us_ : 0;
             fluid_ = fluid_of(as_seen, options, attempt.whole);
             solved_ = &attempt;
         }
@@ -317,6 +366,7 @@ class Planner {
             if (try_attempt(table, attempt.apart ? apart : table, attempt)) return;
         }
         if (late()) return;
+        headroom_per_us_ = 0;
         for (const double headroom : {0.0, 0.05, 0.15}) {
             headroom_bytes_ =
                 static_cast<std::uint64_t>(headroom * static_cast<double>(request_.budget_bytes));
@@ -348,6 +398,7 @@ class Planner {
         SelectionOptions options;
         options.budget_bytes = request_.budget_bytes;
         options.headroom_bytes = headroom_bytes_;
+        options.headroom_per_us = headroom_per_us_;
         options.host_limit_bytes = request_.host_limit_bytes;
         options.whole_tensors = request_.whole_tensors;
         options.part_bytes = schedule_.part_bytes;
@@ -428,6 +479,7 @@ class Planner {
     std::uint64_t chunk_bytes_ = 0;
     double spent_ms_ = 0;
     std::uint64_t headroom_bytes_ = 0;  ///< of the attempt under way
+    double headroom_per_us_ = 0;        ///< likewise
     std::vector<double> axis_;
     std::optional<Condensed> condensed_;  ///< what the fluid is made for, where it repeats itself
     GapTable condensed_table_;

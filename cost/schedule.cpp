@@ -15,7 +15,7 @@ namespace libswap::cost {
 
 namespace {
 
-/// A part of a gap's bytes, which is fetched in one go.
+/// The unit of what is fetched of a gap: those in a row are one fetch.
 struct Chunk {
     std::uint32_t gap = 0;
     std::uint64_t bytes = 0;
@@ -44,6 +44,9 @@ constexpr int kFineSettlingRounds = 2;
 /// not come to that, such copies begin only where one this much slower would idle too, and early.
 constexpr double kSlowerLink = 1.08;
 constexpr double kEarlyEnough = 1.25;
+/// More may be copied in advance than the fluid says, by this share of the budget: its slots are
+/// coarse, and where the link to the host would idle it costs nothing.
+constexpr double kEarlyMargin = 0.02;
 
 class Scheduler : private ReplayDirector {
   public:
@@ -67,6 +70,8 @@ class Scheduler : private ReplayDirector {
         compute_us_ = workload.compute_us();
         const std::uint64_t chunk =
             options.chunk_bytes == kWholeTensor ? kTypicalBytes : options.chunk_bytes;
+        early_margin_bytes_ =
+            static_cast<std::uint64_t>(kEarlyMargin * static_cast<double>(options.budget_bytes));
         lead_us_ = 2.0 * machine.remap.map_us(chunk) +
                    2.0 * machine.link.transfer_us(Direction::ToDevice, chunk, false);
     }
@@ -108,10 +113,10 @@ class Scheduler : private ReplayDirector {
         return RangeMax(used);
     }
 
-    std::uint64_t chunk_bytes(std::uint64_t left) const {
+    std::uint64_t chunk_bytes(std::uint64_t left, std::uint64_t share = 1) const {
         if (options_.chunk_bytes == kWholeTensor) return left;
         const std::uint64_t unit = options_.part_bytes;
-        const std::uint64_t chunk = std::max(unit, options_.chunk_bytes / unit * unit);
+        const std::uint64_t chunk = std::max(unit, options_.chunk_bytes / share / unit * unit);
         // A small rest goes with its neighbour: every part pays the link's latency.
         return left < chunk + chunk / 2 ? left : chunk;
     }
@@ -161,7 +166,7 @@ class Scheduler : private ReplayDirector {
             const std::uint64_t fetched = gap.last ? 0 : away_[g];
             if (fetched > 0) begun_[(gap.from + 1) % ops_].push_back(g);
             for (std::uint64_t left = fetched; left > 0;) {
-                const std::uint64_t bytes = chunk_bytes(left);
+                const std::uint64_t bytes = chunk_bytes(left, options_.units);
                 left -= bytes;
                 needed_[gap.to % ops_].push_back(static_cast<std::uint32_t>(chunks_.size()));
                 chunks_.push_back({g, bytes, gap.to});
@@ -189,9 +194,9 @@ class Scheduler : private ReplayDirector {
             if (!last_round() || !over_end) take_back(g);
         }
         release_departed(view);
-        for (const std::uint32_t c : placed_[op]) fetch(c, op, actions);
+        for (const std::uint32_t c : placed_[op]) add_unit(c, op, actions);
         for (const std::uint32_t c : needed_[op]) {
-            if (chunks_[c].place == table_.gaps[chunks_[c].gap].to) fetch(c, op, actions);
+            if (chunks_[c].place == table_.gaps[chunks_[c].gap].to) add_unit(c, op, actions);
         }
         const std::size_t fetches = actions.size();
         copy_in_advance(op, view, actions);
@@ -199,10 +204,7 @@ class Scheduler : private ReplayDirector {
         for (std::size_t i = 0; i < fetches; ++i) backlog_us += transfer_us(actions[i]);
         const double wait_us = fetches > 0 ? backlog_us : view.needed_backlog_us();
         const double wanted_us = std::max(period_us_[op], wait_us + workload_.op(op).duration_us);
-        while (backlog_us < wanted_us + lead_us_) {
-            const std::uint32_t c = pull(op);
-            if (c == kNone) break;
-            fetch(c, op, actions);
+        while (backlog_us < wanted_us + lead_us_ && pull_part(op, actions)) {
             backlog_us += transfer_us(actions.back());
         }
         if (last_round()) {
@@ -225,8 +227,9 @@ class Scheduler : private ReplayDirector {
         take_back_copies(last);
         if (options_.early_bytes.empty() || dirty_.empty() || round_ == 0) return;
         double backlog_us = std::max(view.eviction_backlog_us(), slow_backlog_us_);
-        const double wanted_us = std::max(period_us_[op], workload_.op(op).duration_us);
-        while (!uncopied_.empty() && backlog_us < wanted_us && early_ < options_.early_bytes[op]) {
+        const double wanted_us = std::max(period_us_[op], workload_.op(op).duration_us) + lead_us_;
+        const std::uint64_t most_early = options_.early_bytes[op] + early_margin_bytes_;
+        while (!uncopied_.empty() && backlog_us < wanted_us && early_ < most_early) {
             const Waiting w = uncopied_.top();
             uncopied_.pop();
             DirtyPart& part = dirty_[w.chunk];
@@ -335,6 +338,35 @@ class Scheduler : private ReplayDirector {
             action(ActionKind::In, table_.gaps[chunks_[c].gap], op, chunks_[c].bytes));
     }
 
+    /// Fetches one more unit, in one go with those before it if they are of one part.
+    void add_unit(std::uint32_t c, OpIndex op, std::vector<Action>& actions) const {
+        const Chunk& chunk = chunks_[c];
+        if (!actions.empty() && actions.back().tensor == table_.gaps[chunk.gap].tensor &&
+            actions.back().bytes != kWholeTensor && options_.chunk_bytes != kWholeTensor &&
+            actions.back().bytes + chunk.bytes <= options_.chunk_bytes / 4 * 5) {
+            actions.back().bytes += chunk.bytes;
+        } else {
+            fetch(c, op, actions);
+        }
+    }
+
+    /// Fetches what is needed first, up to a part of it. False if memory has no room for any.
+    bool pull_part(OpIndex op, std::vector<Action>& actions) {
+        std::uint32_t c = pull(op);
+        if (c == kNone) return false;
+        fetch(c, op, actions);
+        const std::uint32_t gap = chunks_[c].gap;
+        std::uint64_t bytes = chunks_[c].bytes;
+        while (bytes < options_.chunk_bytes && !waiting_.empty() &&
+               chunks_[waiting_.top().chunk].gap == gap) {
+            c = pull(op);
+            if (c == kNone) break;
+            bytes += chunks_[c].bytes;
+            actions.back().bytes = bytes;
+        }
+        return true;
+    }
+
     double us_until(std::uint64_t position) const {
         const auto at = [&](std::uint64_t p) {
             return use_us_[p % ops_] + use_us_[ops_] * static_cast<double>(p / ops_);
@@ -420,7 +452,8 @@ class Scheduler : private ReplayDirector {
     std::vector<DirtyPart> dirty_;   ///< in the order of their evictions
     std::vector<std::uint32_t> first_dirty_;
     std::vector<std::vector<std::uint32_t>> written_;  ///< parts, by the operation that writes them
-    std::uint64_t early_ = 0;                          ///< copied in advance, and not yet evicted
+    std::uint64_t early_margin_bytes_ = 0;
+    std::uint64_t early_ = 0;  ///< copied in advance, and not yet evicted
     std::vector<Chunk> chunks_;
     std::vector<std::uint32_t> first_chunk_;
     std::vector<std::vector<std::uint32_t>> needed_;  ///< chunks, by the operation of their use

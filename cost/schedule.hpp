@@ -17,6 +17,7 @@ struct ScheduleOptions {
     std::uint64_t budget_bytes = 0;
     std::uint64_t chunk_bytes = kWholeTensor;  ///< parts are about this big
     std::uint64_t part_bytes = 1;              ///< and a multiple of this
+    std::uint64_t units = 4;                   ///< of a part: it may be fetched in so many pieces
     bool fine = false;                         ///< more rounds: nine, not five
     /// Bytes to have copied in advance while each operation runs; empty: none.
     std::span<const std::uint64_t> early_bytes{};

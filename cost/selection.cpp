@@ -52,8 +52,11 @@ class Selection {
         std::vector<std::int64_t> over(ops_);
         for (OpIndex k = 0; k < ops_; ++k) {
             std::uint64_t limit = options_.budget_bytes;
-            if (options_.headroom_bytes > 0) {
-                limit -= std::min(limit, options_.headroom_bytes);
+            const std::uint64_t headroom =
+                options_.headroom_bytes +
+                static_cast<std::uint64_t>(options_.headroom_per_us * work_.op(k).duration_us);
+            if (headroom > 0) {
+                limit -= std::min(limit, headroom);
                 limit = std::max(limit, std::min(options_.budget_bytes, work_.op_bytes(k)));
             }
             over[k] =

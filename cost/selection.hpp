@@ -18,6 +18,8 @@ struct SelectionOptions {
     std::uint64_t budget_bytes = 0;
     /// Of the budget, to be kept for what is on its way, where operations leave so much.
     std::uint64_t headroom_bytes = 0;
+    /// Likewise, for what comes in while an operation runs: bytes per us of its time.
+    double headroom_per_us = 0;
     std::uint64_t host_limit_bytes = UINT64_MAX;
     bool whole_tensors = false;
     std::uint64_t part_bytes = 1;
