@@ -6,6 +6,8 @@
 #include <bit>
 #include <utility>
 
+#include "runtime/sized_signature.hpp"
+
 namespace libswap {
 
 namespace {
@@ -320,6 +322,17 @@ void Learner::set_workspace(std::uint64_t serial, std::uint64_t bytes) {
 
 std::uint64_t Learner::signature_of(std::uint64_t serial) const {
     return serial < next_ && next_ - serial <= ring_.size() ? at(serial).signature : 0;
+}
+
+std::uint64_t Learner::sized_signature_of(std::uint64_t serial) const {
+    SizedSignature sized(signature_of(serial));
+    if (sized.value() == 0) return 0;
+    const std::uint64_t end = at(serial).operands_end;
+    const bool follows = serial > 0 && next_ - (serial - 1) <= ring_.size();
+    const std::uint64_t begin = follows ? at(serial - 1).operands_end : (serial == 0 ? 0 : end);
+    if (operands_end_ - begin > operands_.size()) return sized.value();
+    for (std::uint64_t k = begin; k < end; ++k) sized.add(operands_[k & operand_mask_].bytes);
+    return sized.value();
 }
 
 std::size_t Learner::period(LoopId loop) const {

@@ -71,6 +71,10 @@ class Learner {
     /// What observe() was given, or 0 if it is no longer remembered.
     std::uint64_t signature_of(std::uint64_t serial) const;
 
+    /// With the sizes of its operands (SizedSignature); without them if only they are no longer
+    /// remembered.
+    std::uint64_t sized_signature_of(std::uint64_t serial) const;
+
     /// Operations of one iteration of a loop, or 0 if it is not known (any more).
     std::size_t period(LoopId loop) const;
 

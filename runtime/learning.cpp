@@ -212,7 +212,7 @@ void Learning::learn_time(const OperationTime& time, std::uint64_t gap_ns, doubl
         std::lock_guard lock(mutex_);
         if (!times_model_) times_model_ = std::make_unique<KernelTimesModel>();
         if (const std::uint64_t signature = learner_->signature_of(time.serial); signature != 0)
-            times_model_->add(signature, kind, us);
+            times_model_->add(signature, learner_->sized_signature_of(time.serial), kind, us);
         learner_->set_duration(time.serial, us, late_us);
     }
     if (parts_.log) parts_.log->op_time(time.serial, time.start_ns, time.end_ns);

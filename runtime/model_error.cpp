@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/sized_signature.hpp"
+
 namespace libswap {
 namespace {
 
@@ -43,13 +45,34 @@ OperationClass kernel_class(std::string_view name) noexcept {
     return OperationClass::Other;
 }
 
-void KernelTimesModel::add(std::uint64_t signature, OperationClass kind, double us) noexcept {
-    if (!(us > 0)) return;
-    Mean& mean = means_[signature % kMeans];
+KernelTimesModel::Mean& KernelTimesModel::of(Means& means, std::uint64_t signature) noexcept {
+    Mean& mean = means[signature % kMeans];
     if (mean.signature != signature) mean = {signature, 0, 0};
-    if (mean.count > 0) errors_[static_cast<std::size_t>(kind)].add(mean.us, us);
-    mean.count = std::min(mean.count + 1, kMostWeighed);
-    mean.us += (us - mean.us) / mean.count;
+    return mean;
+}
+
+const KernelTimesModel::Mean* KernelTimesModel::find(const Means& means,
+                                                     std::uint64_t signature) noexcept {
+    const Mean& mean = means[signature % kMeans];
+    return mean.count > 0 && mean.signature == signature ? &mean : nullptr;
+}
+
+void KernelTimesModel::add(std::uint64_t signature, std::uint64_t sized, OperationClass kind,
+                           double us) noexcept {
+    if (!(us > 0)) return;
+    if (const Mean* known = find(sized_, sized))
+        errors_[static_cast<std::size_t>(kind)].add(known->us, us);
+    for (Mean* mean : {&of(means_, signature), &of(sized_, sized)}) {
+        mean->count = std::min(mean->count + 1, kMostWeighed);
+        mean->us += (us - mean->us) / mean->count;
+    }
+}
+
+double KernelTimesModel::mean_us(std::uint64_t signature, std::uint64_t sized,
+                                 double otherwise) const noexcept {
+    const Mean* mean = find(sized_, sized);
+    if (mean == nullptr) mean = find(means_, signature);
+    return mean != nullptr ? mean->us : otherwise;
 }
 
 /// Operations of one signature may take very different times, where they do not in what they name:
@@ -60,7 +83,9 @@ void KernelTimesModel::fill_in(cost::Trace* trace) const noexcept {
         cost::Trace::Op& first = trace->ops[i];
         cost::Trace::Op& second = trace->ops[i + period];
         if (first.duration_us >= 0 || second.duration_us >= 0) continue;
-        first.duration_us = second.duration_us = mean_us(first.signature, -1);
+        SizedSignature sized(first.signature);
+        for (const cost::TracedOperand& operand : trace->operands_of(i)) sized.add(operand.bytes);
+        first.duration_us = second.duration_us = mean_us(first.signature, sized.value(), -1);
     }
 }
 

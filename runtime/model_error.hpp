@@ -45,17 +45,16 @@ inline constexpr std::array<const char*, 6> kOperationClasses = {
 /// Of a kernel, by its name.
 OperationClass kernel_class(std::string_view name) noexcept;
 
-/// Of a program's operations: the mean of earlier times of a signature, against the next one.
+/// Of a program's operations: the mean of earlier times of a signature with sizes (SizedSignature),
+/// against the next one. In segments that tensors share sizes change with where these lie, so there
+/// are means of signatures alone too.
 /// @thread one at a time
 class KernelTimesModel {
   public:
-    void add(std::uint64_t signature, OperationClass kind, double us) noexcept;
-    /// What operations of the signature took, the last ones more than those long ago. `otherwise`
-    /// where none is known.
-    double mean_us(std::uint64_t signature, double otherwise) const noexcept {
-        const Mean& mean = means_[signature % kMeans];
-        return mean.count > 0 && mean.signature == signature ? mean.us : otherwise;
-    }
+    void add(std::uint64_t signature, std::uint64_t sized, OperationClass kind, double us) noexcept;
+    /// What operations of these sizes took, else those of the signature, the last ones more than
+    /// those long ago. `otherwise` where none is known.
+    double mean_us(std::uint64_t signature, std::uint64_t sized, double otherwise) const noexcept;
     /// Gives means to operations of a trace of two equal iterations that were measured in neither.
     void fill_in(cost::Trace* trace) const noexcept;
     const ModelError& error(OperationClass kind) const noexcept {
@@ -70,7 +69,12 @@ class KernelTimesModel {
     };
     /// By signature's low bits; of two that meet there the later one stays.
     static constexpr std::size_t kMeans = 4096;
-    std::array<Mean, kMeans> means_{};
+    using Means = std::array<Mean, kMeans>;
+    static Mean& of(Means& means, std::uint64_t signature) noexcept;
+    static const Mean* find(const Means& means, std::uint64_t signature) noexcept;
+
+    Means means_{};  ///< by signature
+    Means sized_{};  ///< by signature with sizes
     std::array<ModelError, kOperationClasses.size()> errors_{};
 };
 

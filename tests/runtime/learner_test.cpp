@@ -15,13 +15,14 @@ namespace {
 thread_local std::size_t allocations = 0;
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+// Not inlined, where compilers take malloc and free for the two halves of a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
     ++allocations;
     if (void* p = std::malloc(bytes)) return p;
     throw std::bad_alloc();
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace libswap {
 namespace {
@@ -274,6 +275,27 @@ TEST(Learner, ObserveAllocatesNothingAndIsQuick) {
     EXPECT_EQ(allocations, before);
     // Far above what it takes (about 100 ns): this is about orders of growth, not speed.
     EXPECT_LT(took.count() / (20.0 * static_cast<double>(iteration.size())), 5000.0);
+}
+
+TEST(Learner, TellsOperationsOfOneSignatureApartBySizes) {
+    LearnerLimits limits;
+    limits.max_period = 64;
+    limits.max_operands = 64;
+    Learner learner(limits);
+    const auto observe = [&](std::vector<cost::TracedOperand> operands) {
+        return learner.sized_signature_of(learner.observe(7, operands).serial);
+    };
+    const std::uint64_t small = observe({{1, 4096, true, false}, {2, 4096, false, true}});
+    const std::uint64_t large = observe({{1, 8192, true, false}, {2, 4096, false, true}});
+    const std::uint64_t other = observe({{1, 4096, true, false}, {2, 8192, false, true}});
+    EXPECT_NE(small, large);
+    EXPECT_NE(large, other);
+    EXPECT_EQ(observe({{9, 4096, true, true}, {8, 4096, true, false}}), small);  // other blocks
+    EXPECT_EQ(observe({}), 7U);
+    // Sixty-four operands later the first ones are forgotten, and so are sizes, not the signature.
+    for (int i = 0; i < 33; ++i) observe({{1, 4096, true, false}, {2, 4096, false, true}});
+    EXPECT_EQ(learner.sized_signature_of(0), 7U);
+    EXPECT_EQ(learner.sized_signature_of(1'000'000), 0U);
 }
 
 }  // namespace

@@ -77,10 +77,10 @@ TEST(KernelClass, IsToldByTheName) {
 
 TEST(KernelTimesModel, ComparesEachTimeWithTheMeanOfThoseBefore) {
     KernelTimesModel model;
-    model.add(7, OperationClass::Product, 100);
+    model.add(7, 7, OperationClass::Product, 100);
     EXPECT_EQ(model.error(OperationClass::Product).count(), 0U);  // there was nothing to go by
-    model.add(7, OperationClass::Product, 200);                   // 100 for 200
-    model.add(7, OperationClass::Product, 100);                   // 150 for 100
+    model.add(7, 7, OperationClass::Product, 200);                // 100 for 200
+    model.add(7, 7, OperationClass::Product, 100);                // 150 for 100
     EXPECT_EQ(model.error(OperationClass::Product).count(), 2U);
     EXPECT_NEAR(model.error(OperationClass::Product).mean_percent(), 50, 1e-9);
     EXPECT_EQ(model.error(OperationClass::Other).count(), 0U);
@@ -89,25 +89,37 @@ TEST(KernelTimesModel, ComparesEachTimeWithTheMeanOfThoseBefore) {
 TEST(KernelTimesModel, KeepsSignaturesApartAlsoWhereTheyMeet) {
     KernelTimesModel model;
     constexpr std::uint64_t kMeets = 7 + (std::uint64_t{1} << 40);
-    model.add(7, OperationClass::Other, 100);
-    model.add(kMeets, OperationClass::Other, 1);
-    model.add(7, OperationClass::Other, 100);
+    model.add(7, 7, OperationClass::Other, 100);
+    model.add(kMeets, kMeets, OperationClass::Other, 1);
+    model.add(7, 7, OperationClass::Other, 100);
     EXPECT_EQ(model.error(OperationClass::Other).count(), 0U);
-    EXPECT_DOUBLE_EQ(model.mean_us(7, -1), 100);
-    EXPECT_DOUBLE_EQ(model.mean_us(kMeets, -1), -1);
-    EXPECT_DOUBLE_EQ(model.mean_us(8, 5), 5);
+    EXPECT_DOUBLE_EQ(model.mean_us(7, 7, -1), 100);
+    EXPECT_DOUBLE_EQ(model.mean_us(kMeets, kMeets, -1), -1);
+    EXPECT_DOUBLE_EQ(model.mean_us(8, 8, 5), 5);
+}
+
+TEST(KernelTimesModel, KeepsSizesOfASignatureApart) {
+    KernelTimesModel model;
+    for (int k = 0; k < 3; ++k) {
+        model.add(7, 71, OperationClass::Other, 100);
+        model.add(7, 72, OperationClass::Other, 400);
+    }
+    EXPECT_EQ(model.error(OperationClass::Other).count(), 4U);
+    EXPECT_DOUBLE_EQ(model.error(OperationClass::Other).mean_percent(), 0);
+    EXPECT_DOUBLE_EQ(model.mean_us(7, 72, -1), 400);
+    EXPECT_NEAR(model.mean_us(7, 73, -1), 250, 100);  // sizes that are new: any of the signature
 }
 
 TEST(KernelTimesModel, MeansFollowWhatIsMeasuredNow) {
     KernelTimesModel model;
-    for (int k = 0; k < 10'000; ++k) model.add(3, OperationClass::Other, 100);
-    for (int k = 0; k < 64; ++k) model.add(3, OperationClass::Other, 50);
-    EXPECT_NEAR(model.mean_us(3, -1), 50, 2);
+    for (int k = 0; k < 10'000; ++k) model.add(3, 3, OperationClass::Other, 100);
+    for (int k = 0; k < 64; ++k) model.add(3, 3, OperationClass::Other, 50);
+    EXPECT_NEAR(model.mean_us(3, 3, -1), 50, 2);
 }
 
 TEST(KernelTimesModel, FillsInOnlyWhatWasMeasuredInNeitherIteration) {
     KernelTimesModel model;
-    model.add(7, OperationClass::Other, 100);
+    model.add(7, 7, OperationClass::Other, 100);
     cost::Trace trace;
     const auto add = [&](std::uint64_t signature, double us) {
         trace.ops.emplace_back();
