@@ -84,7 +84,10 @@ void Engine::at_exit() noexcept {
         impl_->for_each_device([&](Device& device) { input.devices.push_back(&device); });
         input.passed_through = impl_->passed_through;
         write_summary(impl_->config, input);
-        if (impl_->log) impl_->log->close();
+        if (impl_->log) {
+            impl_->for_each_device([&](Device& device) { log_models(device, *impl_->log); });
+            impl_->log->close();
+        }
     } catch (...) {
         LIBSWAP_LOG(Warning, "the summary could not be written");
     }

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -37,6 +38,7 @@ enum class RecordKind : std::uint8_t {
     Stall,
     Iteration,
     Plan,
+    Model,
     Note
 };
 
@@ -95,6 +97,12 @@ const char* move_kind_name(std::uint8_t kind) {
     return kNames[kind];
 }
 
+/// Records hold whole numbers.
+std::uint64_t thousandths(double value) {
+    return static_cast<std::uint64_t>(std::llround(1000 * value));
+}
+double from_thousandths(std::uint64_t value) { return static_cast<double>(value) / 1000; }
+
 /// One record as one line.
 void append_line(std::string& out, const Record& r) {
     const auto to = std::back_inserter(out);
@@ -140,6 +148,12 @@ void append_line(std::string& out, const Record& r) {
             fmt::format_to(
                 to, R"("e":"plan","loop":{},"predicted_us":{},"compute_us":{},"actions":{}}})",
                 r.v[0], r.v[1], r.v[2], r.v[3]);
+            break;
+        case RecordKind::Model:
+            fmt::format_to(
+                to,
+                R"("e":"model","name":{},"device":{},"count":{},"mean_percent":{},"ratio":{}}})",
+                r.name, r.v[0], r.v[1], from_thousandths(r.v[2]), from_thousandths(r.v[3]));
             break;
         case RecordKind::Note:
             fmt::format_to(to, R"("e":"note","name":{}}})", r.name);
@@ -423,6 +437,15 @@ void EventLog::plan(std::uint32_t loop, std::uint64_t predicted_us, std::uint64_
                     std::uint64_t actions) {
     if (!impl_->usable()) return;
     impl_->put({.kind = RecordKind::Plan, .v = {loop, predicted_us, compute_us, actions}});
+}
+
+void EventLog::model(std::uint32_t name, int device, std::uint64_t count, double mean_percent,
+                     double ratio) {
+    if (!impl_->usable()) return;
+    impl_->put({.kind = RecordKind::Model,
+                .name = name,
+                .v = {static_cast<std::uint64_t>(device), count, thousandths(mean_percent),
+                      thousandths(ratio)}});
 }
 
 void EventLog::note(std::uint32_t text_name) {

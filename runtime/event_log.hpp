@@ -82,6 +82,9 @@ class EventLog {
     void iteration(std::uint64_t serial, std::uint32_t loop, std::uint64_t period);
     void plan(std::uint32_t loop, std::uint64_t predicted_us, std::uint64_t compute_us,
               std::uint64_t actions);
+    /// How far a model was from `count` measurements on a device (ModelError), its name by name().
+    void model(std::uint32_t name, int device, std::uint64_t count, double mean_percent,
+               double ratio);
     /// Anything worth a line: text by name().
     void note(std::uint32_t text_name);
 

@@ -100,18 +100,32 @@ std::string error_text(const char* name, const ModelError& error) {
                        error.drifts() ? fmt::format(" (now {:.2f} times)", error.ratio()) : "");
 }
 
+/// Of each direction that anything was copied in, and each class of operations that was timed.
+template <typename Visit>
+void for_each_copy_error(Device& device, Visit visit) {
+    for (const auto& [name, direction] : kDirections)
+        if (const ModelError error = device.copy_times().error(direction); error.count() > 0)
+            visit(name, error);
+}
+
+template <typename Visit>
+void for_each_time_error(Device& device, Visit visit) {
+    for (std::size_t i = 0; i < kOperationClasses.size(); ++i)
+        if (const ModelError error = device.time_error(static_cast<OperationClass>(i));
+            error.count() > 0)
+            visit(kOperationClasses[i], error);
+}
+
 /// How far what was measured is from the models: means of absolute errors.
 void add_models(std::string& text, Device& device) {
     std::string copies;
     std::string operations;
-    const auto add = [](std::string& list, const char* name, const ModelError& error) {
-        if (error.count() == 0) return;
-        list += (list.empty() ? "" : ", ") + error_text(name, error);
-    };
-    for (const auto& [name, direction] : kDirections)
-        add(copies, name, device.copy_times().error(direction));
-    for (std::size_t i = 0; i < kOperationClasses.size(); ++i)
-        add(operations, kOperationClasses[i], device.time_error(static_cast<OperationClass>(i)));
+    for_each_copy_error(device, [&](const char* name, const ModelError& error) {
+        copies += (copies.empty() ? "" : ", ") + error_text(name, error);
+    });
+    for_each_time_error(device, [&](const char* name, const ModelError& error) {
+        operations += (operations.empty() ? "" : ", ") + error_text(name, error);
+    });
     auto out = std::back_inserter(text);
     if (!copies.empty())
         fmt::format_to(out, "libswap:   link ({}) against copies: {}\n", device.machine_source(),
@@ -204,6 +218,18 @@ std::string summary_text(const SummaryInput& input) {
         if (!names.empty()) text += "libswap: seen, passed through: " + names + "\n";
     }
     return text;
+}
+
+void log_models(Device& device, EventLog& log) {
+    const auto add = [&](const std::string& name, const ModelError& error) {
+        log.model(log.name(name), device.ordinal(), error.count(), error.mean_percent(),
+                  error.ratio());
+    };
+    for_each_copy_error(device, [&](const char* direction, const ModelError& error) {
+        add(fmt::format("the link {}", direction), error);
+    });
+    for_each_time_error(
+        device, [&](const char* operations, const ModelError& error) { add(operations, error); });
 }
 
 std::string summary_json(const SummaryInput& input) {

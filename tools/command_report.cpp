@@ -112,6 +112,19 @@ void print_swapping(const TraceDump& dump) {
          fmt::format("{}, {:.3f} ms", dump.stalls.size(), static_cast<double>(stalled_ns) / 1e6));
 }
 
+/// Models against measurements, per direction of the link and per class of operations.
+void print_models(const TraceDump& dump) {
+    const bool one_device =
+        std::all_of(dump.models.begin(), dump.models.end(),
+                    [&](const DumpModel& m) { return m.device == dump.models.front().device; });
+    for (const DumpModel& m : dump.models) {
+        line("model error",
+             fmt::format("{:>6.1f} % in the mean of {:>7}, lately {:.2f} times  {}{}",
+                         m.mean_percent, m.count, m.ratio, dump.name(m.name),
+                         one_device ? "" : fmt::format(" of device {}", m.device)));
+    }
+}
+
 int run_report(const std::string& path, std::size_t kernels) {
     const auto text = read_file(path);
     if (!text) return fail(text.error());
@@ -125,6 +138,7 @@ int run_report(const std::string& path, std::size_t kernels) {
     print_operations(*dump);
     print_kernels(*dump, kernels);
     print_swapping(*dump);
+    print_models(*dump);
     for (const DumpLoop& loop : dump->loops) {
         line("iteration",
              fmt::format("{} operations, found at operation {}", loop.period, loop.serial));

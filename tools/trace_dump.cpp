@@ -73,6 +73,10 @@ class TraceReader {
                 {u64(line, "op"), u64(line, "ns"), u32(line, "name"), time_of(line)});
         } else if (event == "iteration") {
             dump_.loops.push_back({u64(line, "op"), u32(line, "loop"), u64(line, "period")});
+        } else if (event == "model") {
+            dump_.models.push_back({u32(line, "name"), line.at("device").get<int>(),
+                                    u64(line, "count"), line.at("mean_percent").get<double>(),
+                                    line.at("ratio").get<double>()});
         } else if (event == "name") {
             read_name(line);
         } else if (event == "end") {

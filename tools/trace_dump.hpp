@@ -64,6 +64,15 @@ struct DumpLoop {
     std::uint64_t period = 0;
 };
 
+/// How far a model was from what was measured.
+struct DumpModel {
+    std::uint32_t name = 0;
+    int device = 0;
+    std::uint64_t count = 0;
+    double mean_percent = 0;  ///< of absolute errors
+    double ratio = 1;         ///< measured / predicted, in the end
+};
+
 /// An event log (libswap-trace/1, docs/trace-format.md), put in order.
 struct TraceDump {
     std::string libswap_version;
@@ -77,6 +86,7 @@ struct TraceDump {
     std::vector<DumpMove> moves;
     std::vector<DumpStall> stalls;
     std::vector<DumpLoop> loops;
+    std::vector<DumpModel> models;
     std::vector<std::string> names;
     std::uint64_t dropped = 0;
     bool complete = false;  ///< it has its last line

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -55,6 +56,7 @@ TEST(EventLog, WritesWhatHappenedAsJsonLines) {
     (*log)->stall(4, 1000, (*log)->name("no room"));
     (*log)->iteration(9, 0, 5);
     (*log)->plan(0, 1000, 900, 12);
+    (*log)->model((*log)->name("the link in"), 1, 42, 2.3456, 1.01);
     (*log)->free(7);
     (*log)->close();
     const auto lines = file.lines();
@@ -74,6 +76,14 @@ TEST(EventLog, WritesWhatHappenedAsJsonLines) {
     EXPECT_EQ(count_of(lines, "use"), 2U);
     EXPECT_EQ(count_of(lines, "move"), 1U);
     EXPECT_EQ(count_of(lines, "free"), 1U);
+    const auto model = std::find_if(lines.begin(), lines.end(), [](const json& line) {
+        return line.value("e", "") == "model";
+    });
+    ASSERT_NE(model, lines.end());
+    EXPECT_EQ((*model)["device"], 1);
+    EXPECT_EQ((*model)["count"], 42);
+    EXPECT_EQ((*model)["mean_percent"], 2.346);
+    EXPECT_EQ((*model)["ratio"], 1.01);
 }
 
 TEST(EventLog, AnUnwritableFileIsOneLine) {

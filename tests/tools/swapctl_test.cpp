@@ -169,6 +169,8 @@ void write_dump(const std::string& path) {
         }
         op(names[2], {{1, 4 << 20, true, true}});
     }
+    (*log)->model((*log)->name("the link out"), 0, 120, 2.31, 1.04);
+    (*log)->model((*log)->name("matrix products"), 0, 36, 0.5, 1);
     (*log)->close();
 }
 
@@ -196,7 +198,9 @@ TEST_F(Swapctl, ReportsOnADump) {
     write_dump(dump);
     const CommandResult result = swapctl("report " + dump);
     ASSERT_EQ(result.status, 0) << result.output;
-    for (const char* part : {"Test GPU", "108, 108 launch", "forward", "16.00 MiB"}) {
+    for (const char* part : {"Test GPU", "108, 108 launch", "forward", "16.00 MiB",
+                             "2.3 % in the mean of     120, lately 1.04 times  the link out",
+                             "0.5 % in the mean of      36, lately 1.00 times  matrix products"}) {
         EXPECT_NE(result.output.find(part), std::string::npos) << part << "\n" << result.output;
     }
     EXPECT_EQ(result.output.find("incomplete"), std::string::npos);
