@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The libswap authors
 #include "simgpu/cudart/allocation_note.hpp"
 
-#include <dlfcn.h>
-
 #include <cstdint>
+
+#include "simgpu/driver_function.hpp"
 
 namespace libswap::simgpu::cudart {
 namespace {
@@ -12,9 +12,9 @@ namespace {
 using Note = void (*)(std::uint64_t va, std::size_t bytes);
 
 Note find_note() {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW);
-    return library == nullptr ? nullptr
-                              : reinterpret_cast<Note>(dlsym(library, "simgpuAllocationNote"));
+    Note note = nullptr;
+    find_in_driver("simgpuAllocationNote", note);
+    return note;
 }
 
 }  // namespace

@@ -2,26 +2,17 @@
 // SPDX-FileCopyrightText: The libswap authors
 #include "simgpu/cupti/driver.hpp"
 
-#include <dlfcn.h>
-
-#include <cstring>
+#include "simgpu/driver_function.hpp"
 
 namespace simgpu::cupti {
 
 namespace {
 
-template <typename Function>
-void look_up(void* library, const char* name, Function& out) {
-    void* address = dlsym(library, name);
-    if (address != nullptr) std::memcpy(&out, &address, sizeof out);
-}
-
 DriverSide find() {
+    using libswap::simgpu::find_in_driver;
     DriverSide side;
-    void* library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (library == nullptr) return side;
-    look_up(library, "simgpuListen", side.listen);
-    look_up(library, "simgpuClockNs", side.clock_ns);
+    find_in_driver("simgpuListen", side.listen);
+    find_in_driver("simgpuClockNs", side.clock_ns);
     return side;
 }
 

@@ -2,27 +2,18 @@
 // SPDX-FileCopyrightText: The libswap authors
 #include "simgpu/nvml/driver.hpp"
 
-#include <dlfcn.h>
-
-#include <cstring>
+#include "simgpu/driver_function.hpp"
 
 namespace simgpu::nvml {
 
 namespace {
 
-template <typename Function>
-void look_up(void* library, const char* name, Function& out) {
-    void* address = dlsym(library, name);
-    if (address != nullptr) std::memcpy(&out, &address, sizeof out);
-}
-
 DriverSide find() {
+    using libswap::simgpu::find_in_driver;
     DriverSide side;
-    void* library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (library == nullptr) return side;
-    look_up(library, "simgpuDeviceCount", side.device_count);
-    look_up(library, "simgpuDeviceState", side.device_state);
-    look_up(library, "simgpuDriverVersion", side.driver_version);
+    find_in_driver("simgpuDeviceCount", side.device_count);
+    find_in_driver("simgpuDeviceState", side.device_state);
+    find_in_driver("simgpuDriverVersion", side.driver_version);
     return side;
 }
 
