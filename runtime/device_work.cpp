@@ -19,6 +19,9 @@ namespace {
 
 /// Rule 15: without any progress for this long, the operation goes out with what is on the host.
 constexpr std::uint64_t kNoProgressNs = 5'000'000'000;
+/// The same where all that moves is other operations': a stream that always has work in memory that
+/// others need keeps the worker busy for ever.
+constexpr std::uint64_t kNoArrivalNs = 60'000'000'000;
 // A waiting operation is told of progress; it looks by itself too, less and less often: looking
 // costs processor time.
 constexpr std::uint64_t kPollUs = 5'000;
@@ -142,40 +145,42 @@ bool Device::wait_for_blocks(Operation& op, std::uint64_t serial) {
     bool ask = true;
     std::uint64_t poll_us = kPollUs;
     std::uint64_t last_change = now_ns();
+    std::uint64_t last_arrival = last_change;
     std::uint64_t looked = last_change;
-    while (!ready) {
+    for (std::size_t fewest_missing = op.blocks.size() + 1; !ready;) {
         const std::uint32_t seen = worker_->progress();
-        ready = true;
+        std::size_t missing = 0;
         auto reason = WaitReason::Remap;
         for (std::size_t i = 0; i < op.blocks.size(); ++i) {
             Block& block = blocks_.block(op.blocks[i]);
             const ResidencyWord word = block.cell.load();
             if (word.remapping() || word.state() == Residency::Coming ||
                 word.state() == Residency::HandedOver) {
-                ready = false;
+                ++missing;
                 if (!word.remapping()) reason = std::max(reason, WaitReason::CopyIn);
             } else if (word.state() == Residency::Host && i < brought.size() &&
                        !block.refused.load()) {
                 if (ask) worker_->want(op.blocks[i], serial);
-                ready = false;
+                ++missing;
                 reason = WaitReason::Room;
             }
         }
-        ask = false;
+        ready = missing == 0;
         if (ready || worker_->lost()) break;
         worker_->wait_progress(seen, poll_us);
         const std::uint64_t now = now_ns();
         note_wait(serial, reason, now - std::exchange(looked, now));
-        if (worker_->progress() != seen) {
-            last_change = now_ns();
-            continue;
-        }
-        ask = true;
-        poll_us = std::min(2 * poll_us, kLongestPollUs);
-        if (now_ns() - last_change < kNoProgressNs) continue;
+        if (missing < fewest_missing) last_arrival = now;
+        fewest_missing = std::min(fewest_missing, missing);
+        ask = worker_->progress() == seen;
+        if (ask)
+            poll_us = std::min(2 * poll_us, kLongestPollUs);
+        else
+            last_change = now;
+        if (now - last_change < kNoProgressNs && now - last_arrival < kNoArrivalNs) continue;
         Counters::add(counters_.stalls);
         for (const BlockIndex index : brought) blocks_.block(index).refused.store(true);
-        last_change = now_ns();
+        last_change = last_arrival = now;
     }
     for (const BlockIndex index : brought) blocks_.block(index).wanted.fetch_sub(1);
     if (op.rest) worker_->end_calm();

@@ -28,8 +28,10 @@ Status make_stream(const Driver& driver, bool first, CUstream* stream) noexcept 
     const bool ranked = first && driver.cuStreamCreateWithPriority &&
                         driver.cuCtxGetStreamPriorityRange &&
                         LIBSWAP_CU(driver.cuCtxGetStreamPriorityRange(&least, &greatest));
-    if (!ranked) return LIBSWAP_CU(driver.cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
-    return LIBSWAP_CU(driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, greatest));
+    if (ranked &&
+        LIBSWAP_CU(driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, greatest)))
+        return {};
+    return LIBSWAP_CU(driver.cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
 }
 
 }  // namespace
