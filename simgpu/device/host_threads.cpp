@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace simgpu {
@@ -27,6 +28,10 @@ std::uint64_t read_clock(clockid_t clock) {
 /// Whether a thread in this state can only go on when someone or something wakes it. Waiting for a
 /// disk or a page ('D') ends by itself soon.
 bool is_asleep(char state) { return state != 'R' && state != 'D'; }
+
+/// Whether this process has the thread. Listings miss some while others end: the kernel counts
+/// places.
+bool exists(pid_t tid) { return syscall(SYS_tgkill, getpid(), tid, 0) == 0; }
 
 }  // namespace
 
@@ -86,7 +91,8 @@ void HostThreads::reconcile(std::uint64_t now_ns) {
     }
     closedir(folder);
     std::erase_if(threads_, [&](const auto& entry) {
-        return present.count(entry.first) == 0 && entry.second->state != HostThread::State::Blocked;
+        return present.count(entry.first) == 0 &&
+               entry.second->state != HostThread::State::Blocked && !exists(entry.first);
     });
     for (const pid_t tid : present) {
         if (threads_.count(tid) != 0) continue;
