@@ -299,8 +299,9 @@ class Fluid {
         const double gb = c.bytes / kGb;
         // What small transfers lose to latency beyond the average is a cost; the average is in the
         // link's rate.
-        const double latency = 0.5 * std::max(0.0, latency_share(c.parts, c.bytes) - latency_);
-        const double small = at_begins_ ? kNearlyNothing : 1;
+        const double above = std::max(0.0, latency_share(c.parts, c.bytes) - latency_);
+        const double latency = (at_begins_ ? kNearlyNothing : 1) * 0.5 * above;
+        const double small = options_.lower_bound ? kNearlyNothing : 1;
         const LinearProgram::Row first = grouped ? lp.add_group(count) : 0;
         if (grouped) {
             lp.set_right(first, gb);
@@ -310,7 +311,7 @@ class Fluid {
         }
         for (std::uint32_t i = 0; i < count; ++i) {
             const auto [from, due, end, last] = c.spans[i];
-            const double cost = small * (latency + 1e-3 + 1e-3 / static_cast<double>(end - from));
+            const double cost = latency + small * (1e-3 + 1e-3 / static_cast<double>(end - from));
             LinearProgram::Terms terms;
             if (!last) terms.emplace_back(row(Ahead, due), -1);
             if (last && row(Absent, end) != row(Absent, 0)) {

@@ -42,11 +42,15 @@ constexpr int kFineSettlingRounds = 2;
 
 /// What is evicted before its copy in advance has gone is copied twice. So that a slower link does
 /// not come to that, such copies begin only where one this much slower would idle too, and early.
-constexpr double kSlowerLink = 1.08;
-constexpr double kEarlyEnough = 1.25;
+constexpr double kSlowerLink = 1.13;
+constexpr double kEarlyEnough = 1.6;
 /// More may be copied in advance than the fluid says, by this share of the budget: its slots are
 /// coarse, and where the link to the host would idle it costs nothing.
 constexpr double kEarlyMargin = 0.02;
+/// Of which only this share where an operation waits so long that the link to the device seems to
+/// be the limit: copies slow it there.
+constexpr double kStalledMargin = 0.5;
+constexpr double kStalled = 1.5;  // from the end of one operation to that of the next, of its time
 
 class Scheduler : private ReplayDirector {
   public:
@@ -67,11 +71,14 @@ class Scheduler : private ReplayDirector {
           leaving_(ops_),
           period_us_(ops_) {
         for (OpIndex k = 0; k < ops_; ++k) period_us_[k] = workload.op(k).duration_us;
+        turn_us_ = period_us_;
         compute_us_ = workload.compute_us();
         const std::uint64_t chunk =
             options.chunk_bytes == kWholeTensor ? kTypicalBytes : options.chunk_bytes;
         early_margin_bytes_ =
             static_cast<std::uint64_t>(kEarlyMargin * static_cast<double>(options.budget_bytes));
+        stalled_margin_bytes_ =
+            static_cast<std::uint64_t>(kStalledMargin * static_cast<double>(early_margin_bytes_));
         lead_us_ = 2.0 * machine.remap.map_us(chunk) +
                    2.0 * machine.link.transfer_us(Direction::ToDevice, chunk, false);
     }
@@ -188,6 +195,8 @@ class Scheduler : private ReplayDirector {
     void before(OpIndex op, const ReplayView& view, std::vector<Action>& actions) override {
         if (op == 0) begin_round();
         position_ = static_cast<std::uint64_t>(round_) * ops_ + op;
+        if (asked_us_ >= 0) turn_us_[op == 0 ? ops_ - 1 : op - 1] = view.now_us() - asked_us_;
+        asked_us_ = view.now_us();
         for (const std::uint32_t g : begun_[op]) {
             const Gap& gap = table_.gaps[g];
             const bool over_end = gap.to >= ops_ && gap.from + 1 < ops_;
@@ -203,7 +212,7 @@ class Scheduler : private ReplayDirector {
         double backlog_us = view.fetch_backlog_us();
         for (std::size_t i = 0; i < fetches; ++i) backlog_us += transfer_us(actions[i]);
         const double wait_us = fetches > 0 ? backlog_us : view.needed_backlog_us();
-        const double wanted_us = std::max(period_us_[op], wait_us + workload_.op(op).duration_us);
+        const double wanted_us = std::max(turn_us_[op], wait_us + workload_.op(op).duration_us);
         while (backlog_us < wanted_us + lead_us_ && pull_part(op, actions)) {
             backlog_us += transfer_us(actions.back());
         }
@@ -227,15 +236,17 @@ class Scheduler : private ReplayDirector {
         take_back_copies(last);
         if (options_.early_bytes.empty() || dirty_.empty() || round_ == 0) return;
         double backlog_us = std::max(view.eviction_backlog_us(), slow_backlog_us_);
-        const double wanted_us = std::max(period_us_[op], workload_.op(op).duration_us) + lead_us_;
-        const std::uint64_t most_early = options_.early_bytes[op] + early_margin_bytes_;
+        const double wanted_us = std::max(turn_us_[op], workload_.op(op).duration_us) + lead_us_;
+        const bool stalls = turn_us_[op] > kStalled * workload_.op(op).duration_us;
+        const std::uint64_t most_early =
+            options_.early_bytes[op] + (stalls ? stalled_margin_bytes_ : early_margin_bytes_);
         while (!uncopied_.empty() && backlog_us < wanted_us && early_ < most_early) {
             const Waiting w = uncopied_.top();
             uncopied_.pop();
             DirtyPart& part = dirty_[w.chunk];
             const double us = machine_.link.transfer_us(Direction::ToHost, part.bytes, true);
             if (w.deadline <= position_) continue;
-            if (us_until(w.deadline) < kEarlyEnough * (backlog_us + us)) continue;
+            if (us_until_turn(w.deadline) < kEarlyEnough * (backlog_us + us)) continue;
             part.copied = op;
             early_ += part.bytes;
             backlog_us += us;
@@ -279,7 +290,11 @@ class Scheduler : private ReplayDirector {
         for (OpIndex k = 0; k < ops_; ++k) present[k] += leaving_[k];
         present_ = RangeMax(present);
         use_us_.assign(1, 0.0);
-        for (OpIndex k = 0; k < ops_; ++k) use_us_.push_back(use_us_.back() + period_us_[k]);
+        turns_us_.assign(1, 0.0);
+        for (OpIndex k = 0; k < ops_; ++k) {
+            use_us_.push_back(use_us_.back() + period_us_[k]);
+            turns_us_.push_back(turns_us_.back() + turn_us_[k]);
+        }
     }
 
     /// The last round settles the fetches of what lies idle over the end of the iteration.
@@ -367,9 +382,14 @@ class Scheduler : private ReplayDirector {
         return true;
     }
 
-    double us_until(std::uint64_t position) const {
+    /// Until the operation at a position starts, from where this one does.
+    double us_until(std::uint64_t position) const { return between(use_us_, position); }
+    /// Until the one before it has ended, from now on.
+    double us_until_turn(std::uint64_t position) const { return between(turns_us_, position); }
+
+    double between(const std::vector<double>& times, std::uint64_t position) const {
         const auto at = [&](std::uint64_t p) {
-            return use_us_[p % ops_] + use_us_[ops_] * static_cast<double>(p / ops_);
+            return times[p % ops_] + times[ops_] * static_cast<double>(p / ops_);
         };
         return at(position) - at(position_);
     }
@@ -449,10 +469,14 @@ class Scheduler : private ReplayDirector {
     std::vector<std::int64_t> leaving_;
     std::vector<double> period_us_;  ///< from each operation's start to that of the next
     std::vector<double> use_us_;     ///< start of each operation in the round before
+    std::vector<double> turn_us_;    ///< from the end of the operation before to its own
+    std::vector<double> turns_us_;   ///< end of the operation before each, in the round before
+    double asked_us_ = -1;           ///< end of the last operation
     std::vector<DirtyPart> dirty_;   ///< in the order of their evictions
     std::vector<std::uint32_t> first_dirty_;
     std::vector<std::vector<std::uint32_t>> written_;  ///< parts, by the operation that writes them
     std::uint64_t early_margin_bytes_ = 0;
+    std::uint64_t stalled_margin_bytes_ = 0;
     std::uint64_t early_ = 0;  ///< copied in advance, and not yet evicted
     std::vector<Chunk> chunks_;
     std::vector<std::uint32_t> first_chunk_;
