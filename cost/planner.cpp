@@ -25,6 +25,7 @@ constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 /// Below this peak, smaller parts are tried too.
 constexpr std::uint64_t kLargePeakBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kSmallChunkBytes = 4 * kMib;
+constexpr std::uint64_t kLeastChunkBytes = 16 * kMib;  // of usual parts
 
 /// One way to make a plan. Which is best depends on the workload.
 struct Attempt {
@@ -43,6 +44,8 @@ struct Attempt {
     double spare_pace = 0;
     bool exact = false;       ///< as FluidOptions::exact
     std::uint64_t units = 4;  ///< as ScheduleOptions::units
+    bool furthest = false;    ///< as SelectionOptions::furthest_next_use, without a fluid
+    bool large = false;       ///< with that: tensors of a part or more first
 
     bool same_fluid(const Attempt& o) const {
         return slots == o.slots && caution == o.caution && headroom == o.headroom &&
@@ -112,6 +115,13 @@ constexpr std::array<Attempt, 4> kRepeatingAttempts{
      {.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true},
      {.slots = 48, .caution = 1.0, .whole = true},
      {.slots = 64, .caution = 0.75, .strict = true}}};
+/// Belady's rule with our schedule: as good as the fluid where tensors are used again in the
+/// reverse order, and exact about single ones. More than one only where the first is about as good
+/// as what there is.
+constexpr std::array<Attempt, 3> kFurthestAttempts{
+    {{.slots = 0, .caution = 0, .chunks = 2, .trim = true, .spare_pace = 0.3, .furthest = true},
+     {.slots = 0, .caution = 0, .furthest = true},
+     {.slots = 0, .caution = 0, .furthest = true, .large = true}}};
 /// While there is effort left.
 constexpr std::array<Attempt, 2> kFurtherAttempts{
     {{.slots = 48, .caution = 0.75, .headroom = 0.02},
@@ -140,8 +150,9 @@ constexpr std::size_t kShortOfWholeTensors = 1000;  ///< the engine's: rounding 
 constexpr std::size_t kKeptPeriods = 3;             ///< of an iteration that repeats itself
 constexpr std::size_t kLeastPeriods = 2;            ///< with more it does
 constexpr double kAsGood = 1.003;                   // what being sure of a slower link may cost
-constexpr double kClearlySlower = 1.002;            // than the best, by the schedule
-constexpr double kHopeless = 1.015;                 // also with the fetches in another order
+constexpr double kAboutAsGood = 1.01;
+constexpr double kClearlySlower = 1.002;  // than the best, by the schedule
+constexpr double kHopeless = 1.015;       // also with the fetches in another order
 constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
 
 class Planner {
@@ -231,12 +242,13 @@ class Planner {
     bool try_plans(std::uint64_t min_bytes) {
         const GapTable table = find_gaps(workload_, min_bytes);
         if (condensed_) condensed_table_ = find_gaps(condensed_->workload, min_bytes);
-        chunk_bytes_ = std::max(16 * kMib, peak_bytes_ / 500);
+        chunk_bytes_ = std::max(kLeastChunkBytes, peak_bytes_ / 500);
         schedule_.fine = repeats_;
         solved_ = nullptr;
         schedule_.budget_bytes = request_.budget_bytes;
         schedule_.part_bytes = std::max<std::uint64_t>(1, request_.part_bytes);
         if (is_long() ? try_long(table) : try_usual(table)) return true;
+        furthest_ = false;
         headroom_bytes_ = 0;
         headroom_per_us_ = 0;
         if (!best_) {
@@ -255,13 +267,24 @@ class Planner {
                      table)) {
             return true;
         }
+        if (try_furthest(table)) return true;
         return !is_short() && link_bound() && try_each(kFurtherAttempts, table);
+    }
+
+    bool try_furthest(const GapTable& table) {
+        const std::span<const Attempt> all(kFurthestAttempts);
+        if (try_each(all.first(1), table)) return true;
+        if (!furthest_ || !best_ || scheduled_us_ > kAboutAsGood * best_->predicted.iteration_us) {
+            return false;
+        }
+        return try_each(all.subspan(1), table);
     }
 
     /// Iterations in which single tensors do not count, and that do not repeat themselves.
     bool try_long(const GapTable& table) {
         const std::span<const Attempt> first(kAttempts.data(), 1);
         if (try_each(first, table)) return true;
+        if (try_furthest(table)) return true;
         return link_bound() ? try_each(kLongAttempts, table)
                             : try_each(std::span(kAttempts).subspan(1), table);
     }
@@ -281,8 +304,8 @@ class Planner {
     double effort_ms(const Attempt& attempt) const {
         const auto ops = static_cast<double>(workload_.op_count());
         const double slots = std::min(static_cast<double>(attempt.slots), ops);
-        const double schedules_ms = (is_short() ? 2 : 1) * schedule_ms();
-        if (solved_ && solved_->same_fluid(attempt)) return schedules_ms;
+        const double schedules_ms = (is_short() && !attempt.furthest ? 2 : 1) * schedule_ms();
+        if (attempt.furthest || (solved_ && solved_->same_fluid(attempt))) return schedules_ms;
         return 8e-5 * slots * slots * slots + 5e-4 * ops + schedules_ms;
     }
     double schedule_ms() const {
@@ -326,6 +349,12 @@ class Planner {
             attempt.small_parts ? kSmallChunkBytes : static_cast<std::uint64_t>(chunk);
         schedule_.units = attempt.units;
         if (request_.whole_tensors) schedule_.chunk_bytes = kWholeTensor;
+        furthest_ = attempt.furthest;
+        furthest_least_bytes_ = attempt.large ? kLeastChunkBytes : 0;
+        if (furthest_) {
+            try_selection(table, {}, attempt.trim);
+            return good_enough();
+        }
         if (!solved_ || !solved_->same_fluid(attempt)) {
             FluidOptions options;
             options.budget_bytes = request_.budget_bytes - static_cast<std::uint64_t>(headroom);
@@ -403,6 +432,8 @@ class Planner {
         options.whole_tensors = request_.whole_tensors;
         options.part_bytes = schedule_.part_bytes;
         options.begin_with = fluid.away;
+        options.furthest_next_use = furthest_;
+        options.furthest_least_bytes = furthest_least_bytes_;
         options.trim = trim;
         schedule_.early_bytes = fluid.early;
         const auto away = select_gaps(workload_, machine_, table, axis_, options);
@@ -411,6 +442,7 @@ class Planner {
             return false;
         }
         Schedule made = schedule(workload_, machine_, table, *away, schedule_);
+        scheduled_us_ = made.last_round_us;
         const double slower = best_ ? made.last_round_us / best_->predicted.iteration_us : 1;
         const std::uint64_t host_bytes = most_absent(table, *away);
         bool better = slower <= kClearlySlower && keep(std::move(made.plan), host_bytes);
@@ -478,8 +510,11 @@ class Planner {
     std::uint64_t peak_bytes_ = 0;
     std::uint64_t chunk_bytes_ = 0;
     double spent_ms_ = 0;
-    std::uint64_t headroom_bytes_ = 0;  ///< of the attempt under way
-    double headroom_per_us_ = 0;        ///< likewise
+    std::uint64_t headroom_bytes_ = 0;        ///< of the attempt under way
+    double headroom_per_us_ = 0;              ///< likewise
+    bool furthest_ = false;                   ///< likewise
+    std::uint64_t furthest_least_bytes_ = 0;  ///< likewise
+    double scheduled_us_ = 0;                 ///< what the last schedule takes
     std::vector<double> axis_;
     std::optional<Condensed> condensed_;  ///< what the fluid is made for, where it repeats itself
     GapTable condensed_table_;

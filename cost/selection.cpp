@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <queue>
 #include <utility>
 
 #include "cost/range_max.hpp"
@@ -38,6 +39,7 @@ class Selection {
     }
 
     tl::expected<std::vector<std::uint64_t>, SelectionError> run() {
+        if (options_.furthest_next_use) take_furthest();
         const auto most = static_cast<double>(over_.max(0, ops_));
         for (const double level : kLevels) relieve(static_cast<std::int64_t>(level * most));
         if (over_.max(0, ops_) > 0) return tl::unexpected(failure());
@@ -87,6 +89,37 @@ class Selection {
             amount = std::min(whole, whole_parts(amount));
         }
         apply(g, std::min(amount, host_room(table_.gaps[g], amount)));
+    }
+
+    /// Belady's rule. Gaps over the end of the iteration are idle at its begin too.
+    void take_furthest() {
+        std::vector<std::vector<std::uint32_t>> begun(ops_);
+        std::priority_queue<std::pair<OpIndex, std::uint32_t>> idle;  // until when, and which
+        for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
+            const Gap& gap = table_.gaps[g];
+            if (bytes(gap) < options_.furthest_least_bytes) continue;
+            begun[(gap.from + 1) % ops_].push_back(g);
+            if (gap.to > ops_ && gap.from + 1 < ops_) idle.emplace(gap.to - ops_, g);
+        }
+        for (OpIndex k = 0; k < ops_; ++k) {
+            for (const std::uint32_t g : begun[k]) {
+                const Gap& gap = table_.gaps[g];
+                idle.emplace(gap.from + 1 < ops_ ? gap.to : gap.to - ops_, g);
+            }
+            for (std::int64_t over = over_.max(k, k + 1); over > 0 && !idle.empty();) {
+                const auto [until, g] = idle.top();
+                if (until <= k) break;
+                const Gap& gap = table_.gaps[g];
+                const std::uint64_t left = bytes(gap) - away_[g];
+                const std::uint64_t wanted =
+                    options_.whole_tensors
+                        ? left
+                        : std::min(left, whole_parts(static_cast<std::uint64_t>(over)));
+                apply(g, host_room(gap, wanted));
+                over = over_.max(k, k + 1);
+                if (over > 0) idle.pop();
+            }
+        }
     }
 
     /// Takes the gaps that relieve most for their cost, until no operation is over `level` that

@@ -25,6 +25,10 @@ struct SelectionOptions {
     std::uint64_t part_bytes = 1;
     /// Amounts to begin with, per gap; empty: none. Whole tensors are made of them where asked for.
     std::span<const std::uint64_t> begin_with;
+    /// Take first, operation by operation where memory is over budget, what lies idle there and is
+    /// used furthest in the future (Belady's rule).
+    bool furthest_next_use = false;
+    std::uint64_t furthest_least_bytes = 0;  ///< of smaller tensors only what is left to relieve
     /// Give back what memory turns out to have room for: less to move, less room to fetch ahead.
     bool trim = false;
 };
