@@ -150,6 +150,7 @@ constexpr std::size_t kShortOfWholeTensors = 1000;  ///< the engine's: rounding 
 constexpr std::size_t kKeptPeriods = 3;             ///< of an iteration that repeats itself
 constexpr std::size_t kLeastPeriods = 2;            ///< with more it does
 constexpr double kAsGood = 1.003;                   // what being sure of a slower link may cost
+constexpr double kSafe = 1.02;                      // what a slower link may cost without that
 constexpr double kAboutAsGood = 1.01;
 constexpr double kClearlySlower = 1.002;  // than the best, by the schedule
 constexpr double kHopeless = 1.015;       // also with the fetches in another order
@@ -201,6 +202,9 @@ class Planner {
             auto made = planner.run(true);
             spent_ms_ += planner.spent_ms_;
             if (!made) continue;
+            const auto as_it_is =
+                replay(workload_, slow, request_.budget_bytes, best_->plan, {.max_iterations = 12});
+            if (as_it_is && as_it_is->iteration_us <= kSafe * made->predicted.iteration_us) return;
             auto replayed = replay(workload_, machine_, request_.budget_bytes, made->plan,
                                    {.timeline = true, .max_iterations = 12});
             if (!replayed || replayed->iteration_us > kAsGood * best_->predicted.iteration_us) {
