@@ -62,7 +62,7 @@ Buffer* BlockTable::add(std::uint64_t base, std::uint64_t asked_bytes,
     for (std::uint32_t i = 0; i < count; ++i) {
         Block& block = blocks_[first + i];
         block.base = base + buffer.span_bytes;
-        block.run = runs[i];
+        block.chunks = runs[i];
         block.buffer = index;
         block.alone = count == 1;
         buffer.span_bytes += runs[i].bytes();

@@ -16,6 +16,7 @@
 #include "runtime/digest.hpp"
 #include "runtime/handle_pool.hpp"
 #include "runtime/ranked_mutex.hpp"
+#include "runtime/relaxed.hpp"
 #include "runtime/residency.hpp"
 #include "runtime/stream_table.hpp"
 #include "runtime/zero_pages.hpp"
@@ -31,6 +32,8 @@ struct Pool;
 
 /// Who may touch what: `cell` and the atomics, anybody; the chunks and the record, whoever has made
 /// the block `busy` (the worker), or holds it Free or newborn (the thread that allocates or frees).
+/// What Relaxed fields say holds while the block is pinned: an address behind one buffer's end may
+/// be another's begin, and that one may be freed and allocated anew meanwhile.
 struct alignas(64) Block {
     ResidencyCell cell;
     /// The last use per stream, at most kUsesPerBlock streams; more set `many_streams`.
@@ -44,7 +47,7 @@ struct alignas(64) Block {
     std::atomic<bool> many_streams{false};
     std::atomic<bool> busy{false};   ///< the worker has a job on it
     std::atomic<bool> fresh{false};  ///< nothing was ever written to it: no content to move
-    bool alone = false;              ///< the only one of its buffer
+    Relaxed<bool> alone;             ///< the only one of its buffer
     // Up to here one cache line: what a launch looks at while nothing can move.
     std::atomic<bool> refused{false};   ///< cannot be brought to the device now: use the host copy
     std::atomic<bool> for_good{false};  ///< stays resident
@@ -55,19 +58,20 @@ struct alignas(64) Block {
     std::atomic<std::uint32_t> first_cut{0};
     std::atomic<std::uint32_t> last_cut{0};
 
-    std::uint64_t base = 0;
+    Relaxed<std::uint64_t> base;
     std::uint64_t births = 0;  ///< allocations that began here
-    ChunkRun run;
-    BufferIndex buffer = 0;
+    Relaxed<ChunkRun> chunks;
+    Relaxed<BufferIndex> buffer;
     std::uint32_t dirty_evictions = 0;  ///< in a row; digests are not worth their time where many
     std::uint32_t evictions = 0;        ///< begun, of this allocation
     std::array<Chunk*, kMaxChunksPerBlock> device{};
     std::array<Chunk*, kMaxChunksPerBlock> host{};
     Digest record;
 
-    std::uint64_t bytes() const noexcept { return run.bytes(); }
-    std::span<Chunk*> device_chunks() noexcept { return {device.data(), run.count}; }
-    std::span<Chunk*> host_chunks() noexcept { return {host.data(), run.count}; }
+    ChunkRun run() const noexcept { return chunks; }
+    std::uint64_t bytes() const noexcept { return run().bytes(); }
+    std::span<Chunk*> device_chunks() noexcept { return {device.data(), run().count}; }
+    std::span<Chunk*> host_chunks() noexcept { return {host.data(), run().count}; }
     bool has_host() const noexcept { return host[0] != nullptr; }
     bool has_device() const noexcept { return device[0] != nullptr; }
 
@@ -78,15 +82,15 @@ struct alignas(64) Block {
 
 /// An allocation as the program knows it.
 struct Buffer {
-    std::uint64_t base = 0;
-    std::uint64_t asked_bytes = 0;
-    std::uint64_t span_bytes = 0;  ///< whole chunks
-    std::uint64_t range_bytes =
-        0;  ///< of the address space: with a gap where the span has no slack
-    BlockIndex first = 0;
-    std::uint32_t count = 0;
-    CUcontext context = nullptr;
-    std::uint64_t id = 0;
+    Relaxed<std::uint64_t> base;
+    Relaxed<std::uint64_t> asked_bytes;
+    Relaxed<std::uint64_t> span_bytes;   ///< whole chunks
+    Relaxed<std::uint64_t> range_bytes;  ///< of the address space: with a gap where the span has
+                                         ///< no slack
+    Relaxed<BlockIndex> first;
+    Relaxed<std::uint32_t> count;
+    Relaxed<CUcontext> context;
+    Relaxed<std::uint64_t> id;
     std::atomic<bool> live{false};
     std::atomic<bool> sync_memops{false};
     /// A launch named a part of it: what it touches is believed, not known (extents.hpp).

@@ -222,10 +222,10 @@ bool Device::give_block_memory(Block& block, bool must_be_device) {
     // By a plan there is memory for it when it is used. Born on the host, it would be mapped twice.
     const bool patient = !must_be_device && learning_->follows_plan();
     bool got = must_be_device || patient
-                   ? wait_for_memory(block.run.size_class, block.device_chunks(), patient)
-                   : device_pool_.take_or_grow(block.run.size_class, block.device_chunks());
+                   ? wait_for_memory(block.run().size_class, block.device_chunks(), patient)
+                   : device_pool_.take_or_grow(block.run().size_class, block.device_chunks());
     while (!got && !must_be_device && reclaim_cached())
-        got = device_pool_.take_or_grow(block.run.size_class, block.device_chunks());
+        got = device_pool_.take_or_grow(block.run().size_class, block.device_chunks());
     if (got) {
         if (remapper_.map(block.base, block.device_chunks())) return true;
         device_pool_.give_back(block.device_chunks());
@@ -237,7 +237,7 @@ bool Device::give_block_memory(Block& block, bool must_be_device) {
     // Born on the host, and brought when it is first used. Where host memory cannot be mapped it
     // needs none until there is content to keep.
     if (host_pool_.kind() == HandlePool::Kind::Pinned && !config_.fill.is_set) return true;
-    if (!host_pool_.take_or_grow(block.run.size_class, block.host_chunks())) {
+    if (!host_pool_.take_or_grow(block.run().size_class, block.host_chunks())) {
         block.host.fill(nullptr);
         return false;
     }

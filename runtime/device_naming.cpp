@@ -60,8 +60,8 @@ void Device::name_tagged(Operation& op, PageTag tag, std::uint64_t address, std:
 }
 
 std::uint8_t Device::chunk_at(const Block& block, std::uint64_t address) noexcept {
-    const std::uint64_t chunk = (address - block.base) / kChunkBytes[block.run.size_class];
-    return static_cast<std::uint8_t>(std::min<std::uint64_t>(chunk, block.run.count - 1));
+    const std::uint64_t chunk = (address - block.base) / kChunkBytes[block.run().size_class];
+    return static_cast<std::uint8_t>(std::min<std::uint64_t>(chunk, block.run().count - 1));
 }
 
 bool Device::moves_in_parts(const Buffer& buffer) const noexcept {

@@ -238,7 +238,8 @@ void SwapEngine::finish(Job& job) noexcept {
     digester_.give_slot(job.slot);
     digester_.give_slot(job.second_slot);
     if (!job.is_evict)
-        parts_.device_pool->give_back(std::span<Chunk* const>(job.chunks.data(), block.run.count));
+        parts_.device_pool->give_back(
+            std::span<Chunk* const>(job.chunks.data(), block.run().count));
     if (job.is_evict) {
         --evictions_;
         if (!job.left) leaving_bytes_ -= block.bytes();

@@ -55,7 +55,7 @@ SwapEngine::Start SwapEngine::copy_ahead(Block& block, std::uint64_t after_seria
         return Start::Failed;
     }
     if (!block.has_host() &&
-        !parts_.host_pool->take_or_grow(block.run.size_class, block.host_chunks())) {
+        !parts_.host_pool->take_or_grow(block.run().size_class, block.host_chunks())) {
         block.busy.store(false);
         return Start::NoHostMemory;
     }

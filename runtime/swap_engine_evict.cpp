@@ -21,7 +21,7 @@ SwapEngine::Start SwapEngine::evict(Block& block, bool careful,
         return Start::NotNow;
     }
     if (!block.has_host() &&
-        !parts_.host_pool->take_or_grow(block.run.size_class, block.host_chunks())) {
+        !parts_.host_pool->take_or_grow(block.run().size_class, block.host_chunks())) {
         block.busy.store(false);
         return Start::NoHostMemory;
     }
@@ -100,11 +100,11 @@ Status SwapEngine::submit_copy_out(Job& job) noexcept {
 
 /// One copy for all that lies side by side in both places.
 Status SwapEngine::copy_out(Block& block) noexcept {
-    const std::uint64_t bytes = kChunkBytes[block.run.size_class];
+    const std::uint64_t bytes = kChunkBytes[block.run().size_class];
     const bool timed = parts_.copy_times->begin(cost::Direction::ToHost);
     std::uint32_t pieces = 0;
     std::uint32_t count = 0;
-    for (std::uint32_t i = 0; i < block.run.count; i += count, ++pieces) {
+    for (std::uint32_t i = 0; i < block.run().count; i += count, ++pieces) {
         count = std::min(neighbours(block.device_chunks(), i), neighbours(block.host_chunks(), i));
         LIBSWAP_TRY(
             LIBSWAP_CU(driver_.cuMemcpyDtoHAsync(reinterpret_cast<void*>(block.host[i]->alias),

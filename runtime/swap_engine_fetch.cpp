@@ -17,8 +17,8 @@ SwapEngine::Start SwapEngine::fetch(Block& block, Way way, std::uint64_t after_s
     if (word.state() != Residency::Host || word.pins() != 0) return Start::NotNow;
     block.busy.store(true);
     std::array<Chunk*, kMaxChunksPerBlock> chunks{};
-    const std::span<Chunk*> wanted(chunks.data(), block.run.count);
-    const bool taken = parts_.device_pool->take_or_grow(block.run.size_class, wanted);
+    const std::span<Chunk*> wanted(chunks.data(), block.run().count);
+    const bool taken = parts_.device_pool->take_or_grow(block.run().size_class, wanted);
     if (!taken) chunks.fill(nullptr);
     const bool may_hand_over = way == Way::HandOver && !parts_.verify &&
                                parts_.host_pool->kind() == HandlePool::Kind::Host;
@@ -64,8 +64,8 @@ std::size_t SwapEngine::find_heritage(const Block& block) const noexcept {
     if (any_waits(true)) return jobs_.size();
     const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
         return job.stage == Stage::EvictCopy && job.hand_over && job.event_set && !job.handed &&
-               job.block->run.size_class == block.run.size_class &&
-               job.block->run.count == block.run.count && still_mine(job);
+               job.block->run().size_class == block.run().size_class &&
+               job.block->run().count == block.run().count && still_mine(job);
     });
     return static_cast<std::size_t>(found - jobs_.begin());
 }
@@ -94,18 +94,18 @@ SwapEngine::Next SwapEngine::begin_fetch_work(Job& job) noexcept {
 Status SwapEngine::submit_copy_in(Job& job) noexcept {
     Block& block = *job.block;
     LIBSWAP_TRY(order_after_users(job, in_));
-    const std::span<Chunk* const> chunks(job.chunks.data(), block.run.count);
+    const std::span<Chunk* const> chunks(job.chunks.data(), block.run().count);
     // Without a host copy there is no content: it never left, nor was it written on the host.
     if ((block.fresh.load() && !job.careful) || !block.has_host()) {
         Counters::add(parts_.counters->bytes_fresh, block.bytes());
         return set_event(job, in_);
     }
     job.copied = true;
-    const std::uint64_t bytes = kChunkBytes[block.run.size_class];
+    const std::uint64_t bytes = kChunkBytes[block.run().size_class];
     const bool timed = parts_.copy_times->begin(cost::Direction::ToDevice);
     std::uint32_t pieces = 0;
     std::uint32_t count = 0;
-    for (std::uint32_t i = 0; i < block.run.count; i += count, ++pieces) {
+    for (std::uint32_t i = 0; i < block.run().count; i += count, ++pieces) {
         count = std::min(neighbours(chunks, i), neighbours(block.host_chunks(), i));
         LIBSWAP_TRY(LIBSWAP_CU(driver_.cuMemcpyHtoDAsync(
             chunks[i]->alias, reinterpret_cast<const void*>(block.host[i]->alias), count * bytes,
@@ -129,7 +129,7 @@ SwapEngine::Next SwapEngine::map_early(Job& job) noexcept {
     Block& block = *job.block;
     if (!job.hand_over || any_waits(false) || !keep_out_unexplained(job)) return Next::Wait;
     if (!block.cell.begin_remap(Residency::Coming, job.generation)) return Next::Wait;
-    const std::span<Chunk* const> to(job.chunks.data(), block.run.count);
+    const std::span<Chunk* const> to(job.chunks.data(), block.run().count);
     switch (parts_.remapper->change(block.base, block.host_chunks(), to)) {
         case RemapResult::Done:
             break;
@@ -178,7 +178,7 @@ SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
     const bool mappable = parts_.host_pool->kind() == HandlePool::Kind::Host;
     const std::span<Chunk* const> from =
         mappable ? std::span<Chunk* const>(block.host_chunks()) : std::span<Chunk* const>{};
-    const std::span<Chunk* const> to(job.chunks.data(), block.run.count);
+    const std::span<Chunk* const> to(job.chunks.data(), block.run().count);
     switch (parts_.remapper->change(block.base, from, to)) {
         case RemapResult::Done:
             break;

@@ -51,7 +51,7 @@ class CopiesAheadTest : public ::testing::Test {
     /// An operation of the program, which fills the block; it runs once the stream is pumped.
     void write(unsigned char value) {
         EXPECT_NE(block_->cell.pin(false), PinResult::Absent);
-        void* const memory = reinterpret_cast<void*>(block_->base);
+        void* const memory = reinterpret_cast<void*>(std::uint64_t{block_->base});
         fake_.submit(stream_, [=] { std::memset(memory, value, 4 * kMiB); });
         block_->publish(streams_.take_place(index_));
         block_->cell.unpin();
@@ -81,7 +81,7 @@ class CopiesAheadTest : public ::testing::Test {
         EXPECT_EQ(block_->cell.load().state(), Residency::Host);
     }
     bool holds(unsigned char value) const {
-        const auto* bytes = reinterpret_cast<const unsigned char*>(block_->base);
+        const auto* bytes = reinterpret_cast<const unsigned char*>(std::uint64_t{block_->base});
         for (std::uint64_t i = 0; i < 4 * kMiB; i += 4096)
             if (bytes[i] != value) return false;
         return true;
