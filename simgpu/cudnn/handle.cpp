@@ -13,6 +13,12 @@ namespace {
 
 thread_local const char* t_last_error = "";
 
+// torch 2.15 was built with 9.26, and where it asks (RNNs) refuses what says that it is older.
+constexpr int kNewest = 26;
+constexpr int kMajor = CUDNN_MAJOR;
+constexpr int kMinor = std::max(CUDNN_MINOR, kNewest);
+constexpr int kPatch = CUDNN_MINOR < kNewest ? 0 : CUDNN_PATCHLEVEL;
+
 }  // namespace
 
 void ensure_context(const cudnnContext& handle) { cublas::ensure_context(handle.context); }
@@ -82,7 +88,7 @@ cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream) {
     return CUDNN_STATUS_SUCCESS;
 }
 
-std::size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
+std::size_t cudnnGetVersion(void) { return kMajor * 10000 + kMinor * 100 + kPatch; }
 std::size_t cudnnGetMaxDeviceVersion(void) { return CUDNN_MAX_DEVICE_VERSION; }
 std::size_t cudnnGetCudartVersion(void) { return CUDA_VERSION; }
 
@@ -92,13 +98,13 @@ cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int* value) {
     }
     switch (type) {
         case MAJOR_VERSION:
-            *value = CUDNN_MAJOR;
+            *value = kMajor;
             return CUDNN_STATUS_SUCCESS;
         case MINOR_VERSION:
-            *value = CUDNN_MINOR;
+            *value = kMinor;
             return CUDNN_STATUS_SUCCESS;
         case PATCH_LEVEL:
-            *value = CUDNN_PATCHLEVEL;
+            *value = kPatch;
             return CUDNN_STATUS_SUCCESS;
     }
     return refuse(CUDNN_STATUS_INVALID_VALUE, "no such property");

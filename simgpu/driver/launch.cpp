@@ -341,6 +341,8 @@ CUresult prepare(const LaunchRequest& request, Context& context, KernelCall& out
         out.objects = LaunchedObjects::now();
     if (out.native == nullptr && (function.code == nullptr || without_data))
         out.opaque = opaque_work(function, out.geometry, out.parameters);
+    else if (out.native != nullptr && !native.without_data)
+        note_operands(function, out.parameters);  // a library's
     return CUDA_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "simgpu/driver/gpu.hpp"
 #include "simgpu/driver/kernel_names.hpp"
@@ -24,21 +25,35 @@ constexpr std::uint64_t kReadPerThread = 64;
 
 using Parameters = std::vector<std::span<const std::byte>>;
 
-/// A pointer that a launch was given, and how much of its allocation lies from there on.
+/// A pointer that a launch was given, and where its allocation ends.
 struct Found {
     PointerWord word;
     std::uint64_t va;
-    std::uint64_t room;
+    std::uint64_t end;
 };
 
-std::vector<Found> find_pointers(const Parameters& parameters, int device) {
+std::uint64_t word_at(std::span<const std::byte> parameter, std::uint32_t offset) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, parameter.data() + offset, kWord);
+    return word;
+}
+
+std::vector<Found> find_pointers(const KernelName& name, const exec::LaunchGeometry& geometry,
+                                 const Parameters& parameters, int device) {
     std::vector<Found> found;
     for (std::uint32_t i = 0; i < parameters.size(); ++i) {
+        std::vector<std::uint32_t> places;
         for (std::uint32_t at = 0; at + kWord <= parameters[i].size(); at += kWord) {
-            std::uint64_t va = 0;
-            std::memcpy(&va, parameters[i].data() + at, kWord);
+            if (program_range(word_at(parameters[i], at), device)) places.push_back(at);
+        }
+        if (places.empty()) continue;
+        for (const std::uint32_t at :
+             torch::addresses_in(name, i, parameters[i], geometry.grid.data(), std::move(places))) {
+            const std::uint64_t va = word_at(parameters[i], at);
             const auto range = program_range(va, device);
-            if (range) found.push_back({{i, at}, va, range->end() - va});
+            if (!range) continue;
+            note_operand(va);
+            found.push_back({{i, at}, va, range->end()});
         }
     }
     return found;
@@ -89,15 +104,21 @@ Parameters split_parameters(const image::KernelInfo& info, const std::vector<std
     return parts;
 }
 
+void note_operands(const Function& function, const std::vector<std::byte>& block) {
+    for (const auto& parameter : split_parameters(*function.info, block)) {
+        for (std::uint32_t at = 0; at + kWord <= parameter.size(); at += kWord) {
+            const std::uint64_t va = word_at(parameter, at);
+            if (program_range(va, function.context.gpu.ordinal)) note_operand(va);
+        }
+    }
+}
+
 OpaqueWork opaque_work(const Function& function, const exec::LaunchGeometry& geometry,
                        const std::vector<std::byte>& block) {
     const Parameters parameters = split_parameters(*function.info, block);
-    std::vector<Found> found = find_pointers(parameters, function.context.gpu.ordinal);
     const KernelName& name = named_function(function.info->name).name;
-    std::erase_if(found, [&](const Found& pointer) {
-        return pointer.word.parameter == 0 &&
-               !torch::lists_address(name, parameters[0], geometry.grid[0], pointer.word.offset);
-    });
+    const std::vector<Found> found =
+        find_pointers(name, geometry, parameters, function.context.gpu.ordinal);
     std::vector<PointerWord> words;
     for (const Found& pointer : found) words.push_back(pointer.word);
     const WrittenOperands rule = written_operands(name, words, parameters);
@@ -105,15 +126,20 @@ OpaqueWork opaque_work(const Function& function, const exec::LaunchGeometry& geo
     OpaqueWork work{seed_of(function.info->name, geometry), rule.type, {}};
     for (std::size_t i = 0; i < found.size(); ++i) {
         OpaqueOperand operand{found[i].va, 0, 0};
+        // What begins another operand is not of this one: what lies there may be in other hands.
+        const std::uint64_t room = end_of_operand(found[i].va, found[i].end) - found[i].va;
         if (rule.written[i]) {
             // Where nothing tells, an element per thread: what is too much would hit its
             // neighbours.
-            const std::uint64_t elements = rule.elements != 0 ? rule.elements : threads;
-            const std::uint64_t most = elements * bytes_of(rule.type);
-            operand.write_bytes = std::min(found[i].room, most);
+            operand.write_bytes =
+                rule.elements != 0
+                    ? std::min(found[i].end - found[i].va, rule.elements * bytes_of(rule.type))
+                    : std::min(room, threads * bytes_of(rule.type));
         }
         if (!rule.written[i] || rule.reads_written)
-            operand.read_bytes = std::min(found[i].room, threads * kReadPerThread);
+            operand.read_bytes =
+                std::min(room, rule.elements != 0 ? rule.elements * rule.widest_bytes
+                                                  : threads * kReadPerThread);
         work.operands.push_back(operand);
     }
     return work;

@@ -52,6 +52,9 @@ struct OpaqueWork {
     std::vector<OpaqueOperand> operands;
 };
 
+/// Notes what a launch that is not opaque names: it ends what opaque ones read. @thread any
+void note_operands(const Function& function, const std::vector<std::byte>& parameters);
+
 /// Reads the launch's parameters. To be called when the program launches: what is live is what the
 /// program has then.
 OpaqueWork opaque_work(const Function& function, const exec::LaunchGeometry& geometry,

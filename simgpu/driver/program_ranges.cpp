@@ -4,6 +4,7 @@
 
 #include <iterator>
 #include <map>
+#include <set>
 #include <shared_mutex>
 
 #include "simgpu/driver/gpu.hpp"
@@ -16,9 +17,13 @@ struct Allocation {
     bool live = false;
 };
 
+/// What allocators round addresses to, at least: others lie inside a tensor.
+constexpr std::uint64_t kOperandAlignment = 256;
+
 struct Noted {
     std::shared_mutex mutex;
     std::map<std::uint64_t, Allocation> by_base;
+    std::set<std::uint64_t> operands;
 
     /// Under the lock: of what lies in [base, base + bytes) nothing is known any more.
     void forget(std::uint64_t base, std::uint64_t bytes) {
@@ -26,6 +31,7 @@ struct Noted {
         if (it != by_base.begin() && std::prev(it)->first + std::prev(it)->second.bytes > base)
             --it;
         while (it != by_base.end() && it->first < base + bytes) it = by_base.erase(it);
+        operands.erase(operands.lower_bound(base), operands.lower_bound(base + bytes));
     }
 };
 
@@ -69,6 +75,22 @@ std::optional<ProgramRange> program_range(std::uint64_t va, int device) {
         if (va - base < allocation.bytes) return ProgramRange{base, allocation.bytes};
     }
     return ProgramRange{info.base, info.bytes};
+}
+
+void note_operand(std::uint64_t va) {
+    if (va % kOperandAlignment != 0) return;
+    {
+        const std::shared_lock lock(noted().mutex);
+        if (noted().operands.contains(va)) return;
+    }
+    const std::lock_guard lock(noted().mutex);
+    noted().operands.insert(va);
+}
+
+std::uint64_t end_of_operand(std::uint64_t va, std::uint64_t end) {
+    const std::shared_lock lock(noted().mutex);
+    const auto next = noted().operands.upper_bound(va);
+    return next != noted().operands.end() && *next < end ? *next : end;
 }
 
 }  // namespace simgpu::driver

@@ -26,4 +26,11 @@ void forget_program_ranges(std::uint64_t base, std::uint64_t bytes);
 /// which may stay mapped: in pools, and behind an interposer's back. @thread any
 std::optional<ProgramRange> program_range(std::uint64_t va, int device);
 
+/// A launch named this address. A multiple of 256, as allocators give them out, is taken for the
+/// beginning of a tensor. @thread any
+void note_operand(std::uint64_t va);
+/// The first address beyond `va` and below `end` that a launch has named since it was given out,
+/// else `end`. @thread any
+std::uint64_t end_of_operand(std::uint64_t va, std::uint64_t end);
+
 }  // namespace simgpu::driver

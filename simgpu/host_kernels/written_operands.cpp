@@ -59,6 +59,14 @@ FillType fill_type(const KernelName& name) {
     return name.mentions("int*") ? FillType::Integer : FillType::Float;
 }
 
+std::uint32_t widest_bytes(const KernelName& name) {
+    if (name.mentions("complex<double>")) return 16;
+    if (name.mentions("double") || name.mentions("long") || name.mentions("complex<")) return 8;
+    // Numbers of elements are int, in every name.
+    if (name.mentions("float") || bytes_of(fill_type(name)) == 4) return 4;
+    return name.mentions("Half") || name.mentions("BFloat16") || name.mentions("short") ? 2 : 1;
+}
+
 bool may_write(std::string_view type) {
     const std::size_t star = type.rfind('*');
     if (star == std::string_view::npos) return true;
@@ -88,6 +96,7 @@ WrittenOperands written_operands(const KernelName& name, std::span<const Pointer
                                  std::span<const std::span<const std::byte>> parameters) {
     WrittenOperands result;
     result.type = fill_type(name);
+    result.widest_bytes = widest_bytes(name);
     const Rule* rule = find_rule(name);
     const Writes writes = rule != nullptr ? rule->writes : Writes::ByType;
     result.reads_written = rule == nullptr || rule->reads_written;

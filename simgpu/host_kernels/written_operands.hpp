@@ -30,8 +30,10 @@ struct WrittenOperands {
     /// Reads what it writes, or may do so.
     bool reads_written = true;
     FillType type = FillType::Float;
-    /// Elements that each written operand has, 0 where the launch does not tell.
+    /// Elements that each operand has, 0 where the launch does not tell.
     std::uint64_t elements = 0;
+    /// Of an element of any operand, at most.
+    std::uint32_t widest_bytes = 4;
 };
 
 /// `parameters`: the launch's parameter blocks, one by one.

@@ -2,6 +2,11 @@
 // SPDX-FileCopyrightText: The libswap authors
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "simgpu/host_kernels/named_kernel.hpp"
 
 /// Families of PyTorch's kernels. Each answers with the work of the kernel of that name, or with
@@ -16,12 +21,18 @@ NamedKernel find_layer_norm(const KernelName& name);
 NamedKernel find_loss(const KernelName& name);
 NamedKernel find_max_pool(const KernelName& name);
 NamedKernel find_multi_tensor(const KernelName& name);
-/// Whether what lies at `offset` of a launch's first parameter may be an address: behind its last
-/// entry a list of tensors holds what the stack held before. True for all that have no such lists.
-bool lists_address(const KernelName& name, std::span<const std::byte> lists, std::uint32_t blocks,
-                   std::size_t offset);
 NamedKernel find_reduce(const KernelName& name);
 NamedKernel find_scatter_gather(const KernelName& name);
 NamedKernel find_softmax(const KernelName& name);
+
+/// Of the places in a launch's parameter where a live address was found those that the launch can
+/// use, where the struct's layout is known: the rest holds what the stack held before. `grid`:
+/// three numbers of blocks.
+std::vector<std::uint32_t> addresses_in(const KernelName& name, std::size_t parameter,
+                                        std::span<const std::byte> bytes, const std::uint32_t* grid,
+                                        std::vector<std::uint32_t> offsets);
+/// The same for one place in the lists of tensors of multi_tensor_apply_kernel.
+bool lists_address(const KernelName& name, std::span<const std::byte> lists, std::uint32_t blocks,
+                   std::size_t offset);
 
 }  // namespace simgpu::torch

@@ -286,10 +286,13 @@ TEST_F(CudnnConvolution, FaultsWhereMemoryIsMissing) {
 }
 
 TEST_F(Cudnn, SaysWhichItIs) {
-    EXPECT_EQ(cudnnGetVersion(), static_cast<std::size_t>(CUDNN_VERSION));
+    // No older than PyTorch's.
+    EXPECT_GE(cudnnGetVersion(), std::max<std::size_t>(CUDNN_VERSION, 92600));
     int value = 0;
     EXPECT_EQ(cudnnGetProperty(MAJOR_VERSION, &value), CUDNN_STATUS_SUCCESS);
     EXPECT_EQ(value, 9);
+    EXPECT_EQ(cudnnGetProperty(MINOR_VERSION, &value), CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(static_cast<std::size_t>(value), cudnnGetVersion() / 100 % 100);
     EXPECT_STREQ(cudnnGetErrorString(CUDNN_STATUS_BAD_PARAM), "CUDNN_STATUS_BAD_PARAM");
     EXPECT_STREQ(cudnnGetErrorString(static_cast<cudnnStatus_t>(77)), "CUDNN_UNKNOWN_STATUS");
     EXPECT_EQ(cudnnCreate(nullptr), CUDNN_STATUS_BAD_PARAM);

@@ -222,6 +222,53 @@ TEST(TorchKernels, ListsEndWithTheLastTensorOfABlock) {
     EXPECT_FALSE(is_address(2 * 64 * 8));
 }
 
+/// What is left of the places where a launch's parameter holds live addresses.
+std::vector<std::uint32_t> used(const std::string& name, std::size_t parameter, const Bytes& bytes,
+                                std::vector<std::uint32_t> offsets) {
+    const std::uint32_t grid[3] = {4, 2, 1};
+    return torch::addresses_in(parse_kernel_name(name), parameter, bytes, grid, std::move(offsets));
+}
+
+TEST(TorchKernels, CatHasAnInputPerRowOfBlocks) {
+    const std::string name =
+        "void at::native::CatArrayBatchedCopy_vectorized<at::native::OpaqueType<4u>, unsigned int, "
+        "2, 128, 1, 16, 4>(char*, at::native::CatArrInputTensorMetadata<at::native::OpaqueType<4u>,"
+        " unsigned int, 128, 1>, at::native::TensorSizeStride<unsigned int, 4u>, int, unsigned "
+        "int)";
+    EXPECT_EQ(used(name, 1, Bytes(21 * 128), {0, 8, 16, 1000}), (std::vector<std::uint32_t>{0, 8}));
+    EXPECT_EQ(used(name, 2, Bytes(32), {8}), (std::vector<std::uint32_t>{}));
+}
+
+TEST(TorchKernels, ATensorsDescriptionHasOneAddress) {
+    EXPECT_EQ(used("void f<int>(at::cuda::detail::TensorInfo<float, unsigned int>)", 0, Bytes(216),
+                   {0, 64, 128}),
+              (std::vector<std::uint32_t>{0}));
+}
+
+TEST(TorchKernels, CalculatorsOfOffsetsHoldNoAddresses) {
+    // An OffsetCalculator<2> of one dimension with 6 elements, two addresses, a functor.
+    Bytes lambda(528);
+    put(lambda, 0, 1);
+    const std::uint32_t divider[] = {6, 0x55555556, 3};
+    put(lambda, 4, divider);
+    const std::string name =
+        "void at::native::elementwise_kernel<128, 2, Lambda<int> >(int, Lambda<int>)";
+    EXPECT_EQ(used(name, 1, lambda, {200, 408, 496, 504, 512}),
+              (std::vector<std::uint32_t>{504, 512}));
+    put(lambda, 8, 0x55555557);
+    EXPECT_EQ(used(name, 1, lambda, {200, 504}), (std::vector<std::uint32_t>{200, 504}));
+}
+
+TEST(TorchKernels, AReductionOfOneOutputHasNoSecond) {
+    Bytes reduction(1032);
+    put(reduction, 1032 - 4, 1);
+    const std::string name = "void at::native::reduce_kernel<512, 1, Op<int> >(Op<int>)";
+    EXPECT_EQ(used(name, 0, reduction, {400, 968, 976, 984, 1008}),
+              (std::vector<std::uint32_t>{968, 976, 1008}));
+    put(reduction, 1032 - 4, 2);
+    EXPECT_EQ(used(name, 0, reduction, {968, 984}), (std::vector<std::uint32_t>{968, 984}));
+}
+
 TEST(TorchKernels, CatJoinsAlongADimension) {
     // 2 x 1 and 2 x 2 beside each other.
     const std::vector<float> a{1, 2};

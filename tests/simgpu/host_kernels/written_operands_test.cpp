@@ -54,5 +54,15 @@ TEST(WrittenOperands, TheNarrowestTypeDecides) {
     EXPECT_EQ(type("_Z1fIdEvPT_"), FillType::Double);
 }
 
+TEST(WrittenOperands, TheWidestTypeSaysHowFarIsRead) {
+    const auto widest = [](const char* name) {
+        return written_operands(parse_kernel_name(name), {}, {}).widest_bytes;
+    };
+    EXPECT_EQ(widest("void f<float, bool>(int)"), 4U);
+    EXPECT_EQ(widest("void f<c10::BFloat16>(int)"), 2U);
+    EXPECT_EQ(widest("void f<c10::complex<double> >(int)"), 16U);
+    EXPECT_EQ(widest("void f<bool>(int)"), 1U);
+}
+
 }  // namespace
 }  // namespace simgpu
