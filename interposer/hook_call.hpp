@@ -5,6 +5,7 @@
 
 #include "interposer/cuda_abi.hpp"
 
+#include "interposer/hook_time.hpp"
 #include "interposer/process.hpp"
 #include "interposer/real_driver.hpp"
 #include "runtime/engine.hpp"
@@ -32,6 +33,7 @@ CUresult run_hook(Hook hook, const Real& real, const Body& body) noexcept {
     const HookScope scope;
     Engine* const engine = active_engine();
     if (!engine) return real();
+    const HookTimer timer;
     try {
         return body(*engine);
     } catch (const std::bad_alloc&) {
@@ -59,6 +61,7 @@ inline CUstream default_stream_of(bool per_thread) noexcept {
             return stream ? stream : default_stream;                                              \
         };                                                                                        \
         const auto real = [=]() noexcept {                                                        \
+            const RealCallTimer timer;                                                            \
             return real_function<decltype(&::name)>(Hook::name) arguments;                        \
         };                                                                                        \
         return run_hook(Hook::name, real,                                                         \

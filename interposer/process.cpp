@@ -91,6 +91,10 @@ void start() {
     Engine* engine = Engine::start(driver(), settings);
     if (!engine) return;
     engine->set_passed_through(&report_passed_through);
+    if (settings.mode == Mode::Observe) {
+        engine->set_hook_time(&hook_time_ns);
+        g_hooks_timed.store(true, std::memory_order_relaxed);
+    }
     g_engine.store(engine, std::memory_order_release);
 }
 

@@ -83,6 +83,7 @@ void Engine::at_exit() noexcept {
         SummaryInput input;
         impl_->for_each_device([&](Device& device) { input.devices.push_back(&device); });
         input.passed_through = impl_->passed_through;
+        input.hook_time = impl_->hook_time;
         write_summary(impl_->config, input);
         if (impl_->log) {
             impl_->for_each_device([&](Device& device) { log_models(device, *impl_->log); });
@@ -96,6 +97,8 @@ void Engine::at_exit() noexcept {
 void Engine::set_passed_through(PassedThroughSource source) noexcept {
     impl_->passed_through = source;
 }
+
+void Engine::set_hook_time(HookTimeSource source) noexcept { impl_->hook_time = source; }
 
 Device* Engine::Impl::current(CUcontext* context, bool look) noexcept {
     thread_local struct {

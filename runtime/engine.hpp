@@ -67,6 +67,7 @@ struct MemsetRequest {
 /// Says a name and how often it was seen; given by the hooks to the summary.
 using PassedThroughSink = FunctionRef<void(const char* name, std::uint64_t count)>;
 using PassedThroughSource = void (*)(PassedThroughSink);
+using HookTimeSource = std::uint64_t (*)() noexcept;
 
 /// The engine of a process. Leaked on purpose: hooks may be called from destructors of the program.
 class Engine {
@@ -89,6 +90,9 @@ class Engine {
 
     /// Where the summary finds what was seen and passed through.
     void set_passed_through(PassedThroughSource source) noexcept;
+    /// Where the summary gets from what hooks have taken of the program's threads, in ns of
+    /// processor time; not set: it is not measured.
+    void set_hook_time(HookTimeSource source) noexcept;
 
     // Memory.
     CUresult mem_alloc(CUdeviceptr* ptr, std::size_t bytes, RealCall real) noexcept;

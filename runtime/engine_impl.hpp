@@ -33,6 +33,7 @@ struct Engine::Impl {
     const Config& config;
     std::unique_ptr<EventLog> log;
     PassedThroughSource passed_through = nullptr;
+    HookTimeSource hook_time = nullptr;
 
     /// A device is looked at once, by the first allocation or question about its memory.
     std::array<std::atomic<Device*>, kMaxDevices> devices{};

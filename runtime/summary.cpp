@@ -209,6 +209,10 @@ void add_models_json(std::string& text, Device& device) {
 std::string summary_text(const SummaryInput& input) {
     std::string text;
     for (Device* device : input.devices) add_device(text, *device);
+    if (input.hook_time)
+        fmt::format_to(std::back_inserter(text),
+                       "libswap: hooks took {:.1f} ms of the program's threads\n",
+                       static_cast<double>(input.hook_time()) / 1e6);
     if (input.passed_through) {
         std::string names;
         input.passed_through([&](const char* name, std::uint64_t count) {
@@ -257,7 +261,9 @@ std::string summary_json(const SummaryInput& input) {
             fmt::format_to(out, "{}\"{}\": {}", first ? "" : ", ", name, count);
             first = false;
         });
-    text += "}}\n";
+    text += "}";
+    if (input.hook_time) fmt::format_to(out, ", \"hook_ns\": {}", input.hook_time());
+    text += "}\n";
     return text;
 }
 

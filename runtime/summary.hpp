@@ -14,6 +14,7 @@ namespace libswap {
 struct SummaryInput {
     std::vector<Device*> devices;
     PassedThroughSource passed_through = nullptr;
+    HookTimeSource hook_time = nullptr;
 };
 
 /// What was done, for people.
