@@ -288,8 +288,9 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                       const void* weights, std::int32_t linear,
                                       cudnnTensorDescriptor_t matrix_desc, void** matrix,
                                       cudnnTensorDescriptor_t bias_desc, void** bias) {
-    if (handle == nullptr || rnn == nullptr || rnn->shape.layers == 0 || matrix == nullptr ||
-        bias == nullptr) {
+    // PyTorch asks for one of the two at a time.
+    if (handle == nullptr || rnn == nullptr || rnn->shape.layers == 0 ||
+        (matrix == nullptr && bias == nullptr)) {
         return bad_param("a handle, descriptor or place for the answer is missing");
     }
     const RnnShape& shape = rnn->shape;
@@ -308,13 +309,13 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
         return reinterpret_cast<void*>(address_of(weights) +
                                        static_cast<std::uint64_t>(element) * bytes_of(type));
     };
-    *matrix = address(first + (recurrent ? shape.recurrent_at(pseudo_layer) : 0) +
-                      gate * shape.hidden * columns);
-    *bias = has_bias ? address(first +
-                               (recurrent ? shape.recurrent_bias_at(pseudo_layer)
-                                          : shape.input_bias_at(pseudo_layer)) +
-                               gate * shape.hidden)
-                     : nullptr;
+    put(matrix, address(first + (recurrent ? shape.recurrent_at(pseudo_layer) : 0) +
+                        gate * shape.hidden * columns));
+    put(bias, has_bias ? address(first +
+                                 (recurrent ? shape.recurrent_bias_at(pseudo_layer)
+                                            : shape.input_bias_at(pseudo_layer)) +
+                                 gate * shape.hidden)
+                       : nullptr);
     if (matrix_desc != nullptr) {
         const int dims[] = {1, shape.hidden, static_cast<int>(columns)};
         matrix_desc->tensor = dense_tensor(type, 3, dims);

@@ -11,7 +11,7 @@ NamedKernel find_named_kernel(const KernelName& name) {
          {torch::find_elementwise, torch::find_reduce, torch::find_softmax, torch::find_layer_norm,
           torch::find_loss, torch::find_embedding, torch::find_max_pool,
           torch::find_flash_attention, torch::find_multi_tensor, torch::find_scatter_gather,
-          torch::find_cat}) {
+          torch::find_cat, torch::find_indices}) {
         if (NamedKernel kernel = find(name)) return kernel;
     }
     return {};

@@ -69,7 +69,11 @@ std::uint32_t widest_bytes(const KernelName& name) {
 
 bool may_write(std::string_view type) {
     const std::size_t star = type.rfind('*');
-    if (star == std::string_view::npos) return true;
+    if (star == std::string_view::npos) {
+        // TensorInfo<float const, int>: a tensor that is only read.
+        const auto arguments = split_list(inside_bracket(type, type.find('<')));
+        return arguments.empty() || !arguments[0].ends_with(" const");
+    }
     return type.substr(0, star).rfind("const") == std::string_view::npos;
 }
 

@@ -6,6 +6,7 @@
 Prints the same lines in every run, whatever moves behind its back, and at the end `peak N MiB`.
 """
 import collections
+import copy
 import ctypes
 import hashlib
 import io
@@ -247,8 +248,79 @@ def train_in_parallel(rank, folder):
     torch.distributed.destroy_process_group()
 
 
+def indexing():
+    """Boolean masks, places, ranges and indices have true results: the host and later launches decide by them."""
+    trainer = Trainer()
+    torch.manual_seed(2)
+    values, rows = torch.randn(64, 32, 40), torch.tensor([3, 1, -1, 60])
+    on_gpu, rows_there = values.cuda(), rows.cuda()
+    for step in range(6):
+        mask = on_gpu > 0.3 * step
+        found = mask.nonzero()
+        picked = on_gpu[mask]
+        on_gpu[rows_there] = on_gpu[:4].clone()
+        on_gpu[on_gpu < -1.5] = -1.5
+        expected = values > 0.3 * step
+        chosen = values[expected]
+        values[rows] = values[:4].clone()
+        values[values < -1.5] = -1.5
+        order = torch.arange(BATCH - 1, -1, -1, device="cuda")
+        trainer.inputs = trainer.inputs[order]
+        keep = trainer.targets != step
+        loss = nn.functional.cross_entropy(trainer.model(trainer.inputs)[keep], trainer.targets[keep])
+        trainer.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        trainer.optimizer.step()
+        assert torch.equal(found.cpu(), expected.nonzero()) and torch.equal(picked.cpu(), chosen) and torch.equal(on_gpu.cpu(), values)
+        assert keep.sum().item() == (trainer.targets.cpu() != step).sum().item()
+        print("loss", loss.item())
+    print(trainer.digest())
+
+
+class Denoiser(nn.Module):
+    """A small U-Net: group norm, SiLU, dropout, up- and downsampling, concatenation, a time's embedding."""
+
+    def __init__(self, width=48, times=64):
+        super().__init__()
+        self.times = times
+        self.time = nn.Sequential(nn.Linear(times, times), nn.SiLU(), nn.Linear(times, width))
+        self.first, self.down = nn.Conv2d(3, width, 3, padding=1), nn.Conv2d(width, 2 * width, 3, 2, 1)
+        self.middle = nn.Sequential(nn.GroupNorm(8, 2 * width), nn.SiLU(), nn.Dropout(0.1), nn.Conv2d(2 * width, 2 * width, 3, padding=1))
+        self.last = nn.Sequential(nn.GroupNorm(8, 3 * width), nn.SiLU(), nn.Conv2d(3 * width, 3, 3, padding=1))
+
+    def forward(self, x, t):
+        rates = torch.exp(-9.2 * torch.arange(self.times // 2, device=x.device) / (self.times // 2))
+        angles = t.float()[:, None] * rates
+        x = self.first(x) + self.time(torch.cat([angles.sin(), angles.cos()], 1))[:, :, None, None]
+        y = self.down(x)
+        y = nn.functional.interpolate(y + self.middle(y), scale_factor=2, mode="nearest")
+        return self.last(torch.cat([y, x], 1))
+
+
+def diffusion():
+    """A denoiser in bf16 and channels last, with gradient clipping and an average of its weights."""
+    torch.manual_seed(5)
+    model = Denoiser().cuda().to(memory_format=torch.channels_last)
+    average = copy.deepcopy(model).requires_grad_(False)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 6)
+    for _ in range(5):
+        images = torch.rand(8, 3, 48, 48).cuda().to(memory_format=torch.channels_last)
+        noise, t = torch.randn(8, 3, 48, 48).cuda(), torch.randint(100, (8,)).cuda()
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = nn.functional.mse_loss(model(images + noise, t).float(), noise)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        torch._foreach_lerp_(list(average.parameters()), [p.detach() for p in model.parameters()], 0.01)
+        print("loss", loss.item(), norm.item())
+    print(digest([*model.state_dict().values(), *average.state_dict().values()]))
+
+
 SCENARIOS = {f.__name__: f for f in (side_stream, graph, compiled, mem_pool, profiler, save, out_of_memory, threads,
-                                     no_grad_views, ctypes_runtime, data_parallel)}
+                                     no_grad_views, ctypes_runtime, data_parallel, indexing, diffusion)}
 
 if __name__ == "__main__":
     SCENARIOS[sys.argv[1]]()

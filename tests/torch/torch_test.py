@@ -283,6 +283,23 @@ def two_jobs(runner):
             check(digest == plain[model].digest, f"{model}: digest {digest} for {plain[model].digest}")
 
 
+def hooks_are_cheap(runner):
+    """What hooks take of the program's threads where all fits, as measured inside, is less than 3 % of its steps. The start, which takes
+    longer, drops out: a long run is compared with a short one."""
+    for model in MODELS:
+        times = []
+        for steps in (5, 25):
+            with tempfile.TemporaryDirectory() as folder:
+                summary = pathlib.Path(folder) / "summary.json"
+                settings = ALLOCATORS["split"] | {"LD_PRELOAD": runner.options.libswap, "LIBSWAP_MODE": "observe", "LIBSWAP_SUMMARY": str(summary)}
+                said = runner.started([TRAIN, *MODELS[model], "--steps", str(steps)], "1GiB", settings).stdout
+                hooks_ms = json.loads(summary.read_text())["hook_ns"] / 1e6
+            times.append((hooks_ms, sum(float(x) for x in re.findall(r" time ([\d.]+) ms", said))))
+        hooks_ms, steps_ms = (late - early for early, late in zip(*times))
+        print(f"{model}: hooks {hooks_ms / 20:.3f} ms of a step's {steps_ms / 20:.1f} ms")
+        check(0 < hooks_ms < 0.03 * steps_ms, f"{model}: hooks took {hooks_ms} ms of {steps_ms} ms")
+
+
 def variant(name):
     model, *flags = VARIANTS[name]
     return lambda runner: check_swapped(runner, [*MODELS[model], "--steps", "5", *flags], [0.6])
@@ -303,13 +320,13 @@ def scenario(name):
     return run
 
 
-CASES = {case.__name__: case for case in (imports, computes, attention, allocators, expandable_segments, monitoring, gpt_learns, resnet_learns, a_lost_page_shows,
+CASES = {case.__name__: case for case in (imports, computes, attention, allocators, expandable_segments, monitoring, gpt_learns, resnet_learns, a_lost_page_shows, hooks_are_cheap,
                                            larger_than_the_device, two_jobs)}
 CASES |= {f"{model}_{allocator}": allocator_case(model, allocator) for model in MODELS for allocator in ALLOCATORS}
 CASES |= {f"train_{name}": variant(name) for name in VARIANTS}
 CASES |= {f"scenario_{name}": scenario(name)
           for name in ("side_stream", "graph", "compiled", "mem_pool", "profiler", "save", "out_of_memory", "threads",
-                       "no_grad_views", "ctypes_runtime", "data_parallel")}
+                       "no_grad_views", "ctypes_runtime", "data_parallel", "indexing", "diffusion")}
 
 
 def main():

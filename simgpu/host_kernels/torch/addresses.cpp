@@ -102,9 +102,9 @@ std::vector<std::uint32_t> addresses_in(const KernelName& name, std::size_t para
         keep([&](std::size_t offset) { return offset / 8 < grid[1]; });
     } else if (names(type, "TensorListAddresses")) {
         keep([&](std::size_t offset) { return offset / 8 < grid[0]; });
-    } else if (names(type, "TensorSizeStride")) {
+    } else if (names(type, "TensorSizeStride") || names(type, "TensorDims<")) {
         offsets.clear();
-    } else if (type.starts_with("at::cuda::detail::TensorInfo<")) {
+    } else if (type.starts_with("at::cuda::detail::TensorInfo<") || names(type, "NonZeroOp<")) {
         keep([](std::size_t offset) { return offset == 0; });
     } else {
         take_out_calculators(bytes, offsets);

@@ -225,7 +225,8 @@ constexpr std::array kBinary{
     binary_row<bits_or>("BitwiseOrFunctor<"),
 };
 
-enum class Result : std::uint8_t { AsInputs, Bool };
+/// Of the last input's type, of the first one's, or a truth value.
+enum class Result : std::uint8_t { AsInputs, AsFirst, Bool };
 
 struct Row {
     std::string_view name;
@@ -251,7 +252,7 @@ constexpr std::array kRows{
         times_slope<gelu_slope>},
     Row{"launch_clamp_scalar", "", 1, Result::AsInputs, clamp},
     Row{"threshold_kernel_impl", "", 2, Result::AsInputs, threshold},
-    Row{"masked_fill_kernel", "", 2, Result::AsInputs, masked_fill},
+    Row{"masked_fill_kernel", "", 2, Result::AsFirst, masked_fill},
     Row{"where_kernel_impl", "", 3, Result::AsInputs, where},
     Row{"addcmul_cuda", "", 3, Result::AsInputs, addcmul},
     Row{"addcdiv_cuda", "", 3, Result::AsInputs, addcdiv},
@@ -267,6 +268,7 @@ constexpr std::array kRows{
     Row{"neg_kernel_cuda", "", 1, Result::AsInputs, unary<negate>},
     Row{"abs_kernel_cuda", "", 1, Result::AsInputs, unary<std::fabs>},
     Row{"reciprocal_kernel_cuda", "", 1, Result::AsInputs, unary<reciprocal>},
+    Row{"compare_scalar_kernel<", "::{lambda(", 1, Result::Bool, compare_scalar<false, false>},
     Row{"logical_not_kernel_cuda", "", 1, Result::Bool, unary<no>},
 };
 
@@ -277,7 +279,8 @@ bool set_types(ElementwiseOp& op, std::vector<std::string_view> names, Result re
         op.types[i + 1] = scalar_type(names[i < names.size() ? i : names.size() - 1]);
         if (op.types[i + 1] == ScalarType::Unknown) return false;
     }
-    op.types[0] = result == Result::Bool ? ScalarType::Bool : scalar_type(names.back());
+    const std::string_view out = result == Result::AsFirst ? names.front() : names.back();
+    op.types[0] = result == Result::Bool ? ScalarType::Bool : scalar_type(out);
     return op.types[0] != ScalarType::Unknown;
 }
 

@@ -17,6 +17,7 @@ NamedKernel find_cat(const KernelName& name);
 NamedKernel find_elementwise(const KernelName& name);
 NamedKernel find_embedding(const KernelName& name);
 NamedKernel find_flash_attention(const KernelName& name);
+NamedKernel find_indices(const KernelName& name);
 NamedKernel find_layer_norm(const KernelName& name);
 NamedKernel find_loss(const KernelName& name);
 NamedKernel find_max_pool(const KernelName& name);

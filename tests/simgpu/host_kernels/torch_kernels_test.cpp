@@ -4,6 +4,7 @@
 // PyTorch's kernels by name, on parameters laid out as its launches have them.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -152,6 +153,71 @@ TEST(TorchKernels, StridedFormsFollowTheirOffsets) {
             "DAFunctor_addIfEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
             {value(6), lambda}));
     EXPECT_EQ(out, (std::vector<float>{11, 24, 12, 25, 13, 26}));
+}
+
+TEST(TorchKernels, MasksFillWhatIsOfAnotherType) {
+    const std::vector<float> in{1, -2, 3};
+    const std::array<bool, 3> mask{false, true, false};
+    std::vector<float> out(3);
+    ASSERT_TRUE(
+        run("void at::native::vectorized_elementwise_kernel<4, "
+            "at::native::masked_fill_kernel(at::TensorIterator&)::{lambda(float, bool)#1}, "
+            "std::array<char*, 3ul>, false>(int)",
+            {value(3), value(7.0F), pointers({out.data(), in.data(), mask.data()})}));
+    EXPECT_EQ(out, (std::vector<float>{1, 7, 3}));
+}
+
+TEST(TorchKernels, ComparesWithANumber) {
+    const std::vector<float> in{1, -2, 3};
+    std::array<bool, 3> out{};
+    // Greater than, and the number.
+    Bytes state = value(1);
+    put(state, 4, 0.5F);
+    ASSERT_TRUE(
+        run("void at::native::vectorized_elementwise_kernel<4, "
+            "at::native::compare_scalar_kernel<float>(at::TensorIteratorBase&)::"
+            "{lambda(float)#1}, std::array<char*, 2ul>, false>(int)",
+            {value(3), state, pointers({out.data(), in.data()})}));
+    EXPECT_EQ(out, (std::array<bool, 3>{true, false, true}));
+}
+
+TEST(TorchKernels, ArangeCountsInTheTypeThatItsLambdaIsNumberedBy) {
+    const auto range = [](int number) {
+        return "void elementwise_kernel_with_index<int, at::native::arange_cuda_out(at::Tensor&)::"
+               "{lambda()#1}::operator()() const::{lambda()#" +
+               std::to_string(number) + "}::operator()() const::{lambda(long)#1}>(int)";
+    };
+    std::vector<std::int64_t> longs(3);
+    Bytes steps(16);
+    put(steps, 0, std::int64_t{5});
+    put(steps, 8, std::int64_t{-2});
+    ASSERT_TRUE(run(range(4).c_str(), {value(3), steps, value(longs.data())}));
+    EXPECT_EQ(longs, (std::vector<std::int64_t>{5, 3, 1}));
+    std::vector<float> floats(3);
+    put(steps, 0, 0.5F);
+    put(steps, 4, 0.25F);
+    ASSERT_TRUE(run(range(7).c_str(), {value(3), steps, value(floats.data())}));
+    EXPECT_EQ(floats, (std::vector<float>{0.5F, 0.75F, 1}));
+}
+
+TEST(TorchKernels, FindsAndCountsWhatIsNotZero) {
+    const std::vector<float> in{0, 2, 0, -1};
+    std::int32_t count = 0;
+    const std::string flags = "transform_iterator<NonZeroOp<float>, float const*>";
+    Bytes iterator(16);
+    put(iterator, 0, in.data());
+    ASSERT_TRUE(run(("void cub::DeviceReduceSingleTileKernel<policy_hub<int, unsigned long long, "
+                     "cuda::std::__4::plus<void> >::Policy1000, " +
+                     flags + ", int*>(" + flags + ", int*)")
+                        .c_str(),
+                    {iterator, value(&count), value(std::uint64_t{4}), Bytes(1), value(0)}));
+    EXPECT_EQ(count, 2);
+    std::vector<std::int64_t> places(2);
+    ASSERT_TRUE(
+        run(("void cub::DeviceSelectSweepKernel<long, " + flags + ">(" + flags + ")").c_str(),
+            {value(std::int64_t{0}), iterator, value(places.data()), value(&count),
+             value(std::uint64_t{0}), Bytes(1), Bytes(1), value(4), value(1)}));
+    EXPECT_EQ(places, (std::vector<std::int64_t>{1, 3}));
 }
 
 TEST(TorchKernels, MaxPoolTakesTheMostOfAWindowAndGivesItsGradientBack) {

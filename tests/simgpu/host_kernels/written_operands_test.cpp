@@ -36,6 +36,16 @@ TEST(WrittenOperands, OthersWriteWhatIsNotConst) {
     EXPECT_TRUE(operands.reads_written);
 }
 
+TEST(WrittenOperands, TensorsOfConstElementsAreRead) {
+    const KernelName name = parse_kernel_name(
+        "void select<float>(TensorInfo<float, unsigned int>, TensorInfo<float const, unsigned "
+        "int>, TensorInfo<long const, unsigned int>)");
+    const Parameters parameters(3);
+    const std::array<PointerWord, 3> pointers{{{0, 0}, {1, 0}, {2, 0}}};
+    EXPECT_EQ(written_operands(name, pointers, parameters).written,
+              (std::vector<bool>{true, false, false}));
+}
+
 TEST(WrittenOperands, WithoutTypesAllMayBeWritten) {
     const KernelName name = parse_kernel_name("plain");
     const Parameters parameters(2);
