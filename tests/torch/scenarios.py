@@ -319,8 +319,44 @@ def diffusion():
     print(digest([*model.state_dict().values(), *average.state_dict().values()]))
 
 
+class Language(nn.Module):
+    def __init__(self, words=2000, width=256, hidden=384):
+        super().__init__()
+        self.embed = nn.Embedding(words, width)
+        self.rnn = nn.LSTM(width, hidden, num_layers=2, batch_first=True, bidirectional=True)
+        self.proj = nn.Linear(2 * hidden, width)
+        self.head = nn.Linear(width, words, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, x, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(self.embed(x), lengths, batch_first=True, enforce_sorted=False)
+        out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], batch_first=True, total_length=x.shape[1])
+        return self.head(torch.tanh(self.proj(out)))
+
+
+def packed():
+    """An LSTM over packed sequences of several lengths, tied weights, gradient clipping, a learning rate that changes."""
+    torch.manual_seed(3)
+    model = Language().cuda()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=2e-3, total_steps=6)
+    for _ in range(4):
+        x, lengths = torch.randint(2000, (16, 24)), torch.randint(5, 25, (16,))
+        lengths[0] = 24
+        mask = (torch.arange(24)[None] < lengths[:, None]).cuda()
+        x = x.cuda()
+        loss = nn.functional.cross_entropy(model(x, lengths)[:, :-1][mask[:, 1:]], x[:, 1:][mask[:, 1:]])
+        optimizer.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        print("loss", loss.item(), norm.item())
+    print(digest(model.state_dict().values()))
+
+
 SCENARIOS = {f.__name__: f for f in (side_stream, graph, compiled, mem_pool, profiler, save, out_of_memory, threads,
-                                     no_grad_views, ctypes_runtime, data_parallel, indexing, diffusion)}
+                                     no_grad_views, ctypes_runtime, data_parallel, indexing, diffusion, packed)}
 
 if __name__ == "__main__":
     SCENARIOS[sys.argv[1]]()

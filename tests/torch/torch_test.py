@@ -326,7 +326,7 @@ CASES |= {f"{model}_{allocator}": allocator_case(model, allocator) for model in 
 CASES |= {f"train_{name}": variant(name) for name in VARIANTS}
 CASES |= {f"scenario_{name}": scenario(name)
           for name in ("side_stream", "graph", "compiled", "mem_pool", "profiler", "save", "out_of_memory", "threads",
-                       "no_grad_views", "ctypes_runtime", "data_parallel", "indexing", "diffusion")}
+                       "no_grad_views", "ctypes_runtime", "data_parallel", "indexing", "diffusion", "packed")}
 
 
 def main():

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "simgpu/host_kernels/torch/families.hpp"
@@ -32,13 +33,18 @@ struct ListLayout {
     std::size_t bytes = 0;
 };
 
-enum class Lists : std::uint8_t { Plain, WithScalars, WithSteps };
+/// Scalars have four bytes each, or eight.
+enum class Lists : std::uint8_t { Plain, WithScalars, WithWideScalars, WithSteps };
+
+bool have_scalars(Lists kind) {
+    return kind == Lists::WithScalars || kind == Lists::WithWideScalars;
+}
 
 ListLayout layout_of(std::size_t lists, bool large, Lists kind) {
     constexpr std::array<std::size_t, kMostLists> kTensors{110, 64, 48, 36, 30};
     constexpr std::array<std::size_t, kMostLists> kTensorsWithScalars{96, 64, 48, 36, 30};
     const std::size_t factor = large ? 7 : 1;
-    const auto& tensors = kind == Lists::WithScalars ? kTensorsWithScalars : kTensors;
+    const auto& tensors = have_scalars(kind) ? kTensorsWithScalars : kTensors;
     ListLayout layout;
     layout.lists = lists;
     layout.tensors = tensors[lists - 1] * factor;
@@ -47,12 +53,13 @@ ListLayout layout_of(std::size_t lists, bool large, Lists kind) {
     layout.sizes = lists * layout.tensors * 8;
     layout.extra = layout.sizes + layout.tensors * 8;
     layout.block_tensor = layout.extra;
-    if (kind == Lists::WithScalars) layout.block_tensor += layout.tensors * 4;
+    if (have_scalars(kind))
+        layout.block_tensor += layout.tensors * (kind == Lists::WithScalars ? 4 : 8);
     if (kind == Lists::WithSteps)
         layout.block_tensor += kTensorsWithScalars[lists - 1] * factor * 8;
     layout.block_chunk = (layout.block_tensor + layout.blocks * layout.index_bytes + 3) / 4 * 4;
     // Those with scalars lack the number of the first tensor.
-    const std::size_t last = kind == Lists::WithScalars ? 0 : 4;
+    const std::size_t last = have_scalars(kind) ? 0 : 4;
     layout.bytes = (layout.block_chunk + layout.blocks * 4 + last + 7) / 8 * 8;
     return layout;
 }
@@ -369,14 +376,30 @@ bool run_adam(const NamedLaunch& launch, bool decoupled) {
     return true;
 }
 
-/// By the name of the struct: how many lists, and of which kind.
+/// Of the scalars in a TensorListScalarListMetadata<type, lists>.
+std::optional<Lists> scalars_of(std::string_view type) {
+    for (const std::string_view narrow : {"float", "int", "unsigned int"})
+        if (type == narrow) return Lists::WithScalars;
+    for (const std::string_view wide : {"double", "long", "c10::complex<float>"})
+        if (type == wide) return Lists::WithWideScalars;
+    return std::nullopt;
+}
+
+/// By the name of the struct: how many lists, and of which kind. No lists: none that is known.
 std::pair<std::size_t, Lists> lists_of(std::string_view type) {
-    const std::size_t number = type.find("Metadata<");
-    if (type.find("TensorList") == std::string_view::npos || number == std::string_view::npos)
-        return {0, Lists::Plain};
-    const auto lists = static_cast<std::size_t>(type[type.find('<', number) + 1] - '0');
-    if (lists < 1 || lists > kMostLists) return {0, Lists::Plain};
-    if (type.find("ScalarList") != std::string_view::npos) return {lists, Lists::WithScalars};
+    constexpr std::string_view kStruct = "Metadata<";
+    constexpr std::pair<std::size_t, Lists> kUnknown{0, Lists::Plain};
+    const std::size_t at = type.find(kStruct);
+    if (type.find("TensorList") == std::string_view::npos || at == std::string_view::npos)
+        return kUnknown;
+    const auto arguments = split_list(inside_bracket(type, at + kStruct.size() - 1));
+    if (arguments.empty() || arguments.back().size() != 1) return kUnknown;
+    const auto lists = static_cast<std::size_t>(arguments.back()[0] - '0');
+    if (lists < 1 || lists > kMostLists) return kUnknown;
+    if (arguments.size() > 1) {
+        const auto scalars = scalars_of(arguments[0]);
+        return scalars ? std::pair{lists, *scalars} : kUnknown;
+    }
     return {lists,
             type.find("FusedTensor") != std::string_view::npos ? Lists::WithSteps : Lists::Plain};
 }

@@ -288,6 +288,28 @@ TEST(TorchKernels, ListsEndWithTheLastTensorOfABlock) {
     EXPECT_FALSE(is_address(2 * 64 * 8));
 }
 
+TEST(TorchKernels, ListsWithScalarsEndThereToo) {
+    // TensorListScalarListMetadata<scalar, 1>: 672 addresses, sizes and scalars, 2,240 blocks, each
+    // with two bytes for its tensor.
+    for (const std::string scalar : {"float", "double", "long"}) {
+        const std::size_t scalar_bytes = scalar == "float" ? 4 : 8;
+        const std::string list = "at::native::TensorListScalarListMetadata<" + scalar + ", 1>";
+        Bytes lists(672 * (16 + scalar_bytes) + 2240 * 6);
+        put(lists, 672 * (16 + scalar_bytes) + 2 * 2, std::uint16_t{4});
+        const KernelName name =
+            parse_kernel_name("void at::native::multi_tensor_apply_kernel<" + list +
+                              ", Some<int>, Other>(" + list + ", Some<int>, Other)");
+        const auto is_address = [&](std::size_t offset) {
+            return torch::lists_address(name, lists, 3, offset);
+        };
+        EXPECT_TRUE(is_address(4 * 8)) << scalar;
+        EXPECT_FALSE(is_address(5 * 8)) << scalar;
+        EXPECT_FALSE(is_address(2648)) << scalar;
+        EXPECT_FALSE(is_address(672 * 8)) << scalar;
+        EXPECT_FALSE(is_address(672 * 16)) << scalar;
+    }
+}
+
 /// What is left of the places where a launch's parameter holds live addresses.
 std::vector<std::uint32_t> used(const std::string& name, std::size_t parameter, const Bytes& bytes,
                                 std::vector<std::uint32_t> offsets) {
