@@ -25,17 +25,17 @@ PROGRAM, LIBSWAP, SIMGPU, BUILD = sys.argv[1:5]
 SWAPCTL = os.path.join(BUILD, "tools", "swapctl")
 BUFFERS, BUFFER_MIB, MACHINE = 16, 2, "pcie3-v100"
 PEAK_MIB = BUFFERS * BUFFER_MIB
-MUCH_S = 120
+A_MINUTE_S = 70  # and a little more: a measurement ends itself after one
 MEASURED = "was measured: planning with"
 
 
-def until(condition):
-    """Waits for it, on a machine that may be busy."""
-    end = time.monotonic() + MUCH_S
+def came_true(condition):
+    end = time.monotonic() + A_MINUTE_S
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError("it did not happen")
+            return False
         time.sleep(0.05)
+    return True
 
 
 class Measuring(unittest.TestCase):
@@ -65,6 +65,24 @@ class Measuring(unittest.TestCase):
     def profiles(self):
         return list(self.cache.glob("libswap/GPU-*.json"))
 
+    def start_until(self, condition, start):
+        """A measurement has the lowest priority, so on a busy machine it may get nothing done in its minute."""
+        for _ in range(5):
+            start()
+            if came_true(condition):
+                return
+            for failed in self.cache.glob("libswap/*.failed"):
+                failed.unlink()
+        self.fail("it was never measured")
+
+    def start_unmeasured(self):
+        self.assertIn("has no profile", self.end(self.start({}))[1])
+
+    def start_two(self):
+        for process in [self.start({"LIBSWAP_SUMMARY": str(self.folder / name)}) for name in ("a", "b")]:
+            process.communicate(timeout=300)
+            self.assertEqual(process.returncode, 0)
+
     def measured_by_hand(self):
         subprocess.run([SIMGPU, "--build", BUILD, "--memory", "640MiB", "--machine", MACHINE, "--", SWAPCTL, "bench"],
                        env=self.environment({}), check=True, capture_output=True, timeout=300)
@@ -81,9 +99,7 @@ class Measuring(unittest.TestCase):
         return str(library)
 
     def test_is_done_once(self):
-        _, said, _ = self.end(self.start({}))
-        self.assertIn("has no profile", said)
-        until(self.profiles)
+        self.start_until(self.profiles, self.start_unmeasured)
         self.assertRegex(self.profiles()[0].name, r"^GPU-[0-9a-f-]{36}-\d+\.json$")
         written = self.profiles()[0].stat().st_mtime_ns
         _, said, machine = self.end(self.start({}))
@@ -92,10 +108,7 @@ class Measuring(unittest.TestCase):
         self.assertEqual(self.profiles()[0].stat().st_mtime_ns, written)
 
     def test_by_two_programs_at_a_time_leaves_one_profile(self):
-        for process in [self.start({"LIBSWAP_SUMMARY": str(self.folder / name)}) for name in ("a", "b")]:
-            process.communicate(timeout=300)
-            self.assertEqual(process.returncode, 0)
-        until(self.profiles)
+        self.start_until(self.profiles, self.start_two)
         self.assertEqual(len(self.profiles()), 1)
         json.loads(self.profiles()[0].read_text())
 
@@ -141,9 +154,7 @@ class Measuring(unittest.TestCase):
         whole = path.read_text()
         for text in ("", whole[:len(whole) // 2], "[]", '{"format": "libswap-device/1"}', "\0" * 100):
             path.write_text(text)
-            _, said, _ = self.end(self.start({}))
-            self.assertIn("has no profile", said)
-            until(lambda: path.read_text().startswith("{") and path.read_text().endswith("}\n"))
+            self.start_until(lambda: path.read_text().startswith("{") and path.read_text().endswith("}\n"), self.start_unmeasured)
 
     def test_is_not_done_where_it_is_not_wanted(self):
         for settings in ({"LIBSWAP_MEASURE": "off"}, {"LIBSWAP_MODE": "observe"}, {"LIBSWAP_MODE": "off"}, {"LIBSWAP_IPC": "1"},
