@@ -137,9 +137,14 @@ std::uint32_t Device::begin_trial(Operation& op, CUcontext context, CUstream str
         watches[count++] = {operand.block, operand.chunk, static_cast<std::uint8_t>(operand.word)};
     }
     if (!unknown && count == 0) return Trials::kNoTicket;
-    if (count != beyond) op.function->looks.fetch_add(1, std::memory_order_relaxed);
     if (op.launch_kind == 0) op.launch_kind = op.signature;
-    return trials_.begin(op.launch_kind, unknown, op.function, {watches.data(), count}, stream);
+    const std::uint32_t ticket =
+        trials_.begin(op.launch_kind, unknown, op.function, {watches.data(), count}, stream);
+    // A program that is ahead of the device launches many alike while the first is watched: these
+    // tell nothing, and may not use looks up.
+    if (ticket != Trials::kNoTicket && count != beyond)
+        op.function->looks.fetch_add(1, std::memory_order_relaxed);
+    return ticket;
 }
 
 }  // namespace libswap

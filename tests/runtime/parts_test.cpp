@@ -216,5 +216,21 @@ TEST_F(PartsTest, SeesWhatFunctionsLeaveAlone) {
     EXPECT_FALSE(device_->functions().find(fake_.function("write"))->leaves_alone(0));
 }
 
+TEST_F(PartsTest, LaunchesThatAreNotWatchedUseNoLooksUp) {
+    learn(2);
+    // The program is ahead: one of these is watched, the others are like it.
+    fake_.hold(CU_STREAM_LEGACY, true);
+    for (int i = 0; i < 300; ++i) launch("look", {tensor(11)}, [] {});
+    fake_.hold(CU_STREAM_LEGACY, false);
+    for (int i = 0; i < 3; ++i) {
+        fake_.pump();
+        device_->trials().settle();
+        launch("look", {tensor(11)}, [] {});
+    }
+    fake_.pump();
+    device_->trials().settle();
+    EXPECT_TRUE(device_->functions().find(fake_.function("look"))->leaves_alone(0));
+}
+
 }  // namespace
 }  // namespace libswap
