@@ -91,6 +91,17 @@ class Selection {
         apply(g, std::min(amount, host_room(table_.gaps[g], amount)));
     }
 
+    /// More of a gap, in whole parts: what relieves `over` bytes (above zero), or what is left of
+    /// it, as far as the host has room.
+    void take(std::uint32_t g, std::int64_t over) {
+        const Gap& gap = table_.gaps[g];
+        const std::uint64_t left = bytes(gap) - away_[g];
+        const std::uint64_t wanted =
+            options_.whole_tensors ? left
+                                   : std::min(left, whole_parts(static_cast<std::uint64_t>(over)));
+        apply(g, host_room(gap, wanted));
+    }
+
     /// Belady's rule. Gaps over the end of the iteration are idle at its begin too.
     void take_furthest() {
         std::vector<std::vector<std::uint32_t>> begun(ops_);
@@ -109,13 +120,7 @@ class Selection {
             for (std::int64_t over = over_.max(k, k + 1); over > 0 && !idle.empty();) {
                 const auto [until, g] = idle.top();
                 if (until <= k) break;
-                const Gap& gap = table_.gaps[g];
-                const std::uint64_t left = bytes(gap) - away_[g];
-                const std::uint64_t wanted =
-                    options_.whole_tensors
-                        ? left
-                        : std::min(left, whole_parts(static_cast<std::uint64_t>(over)));
-                apply(g, host_room(gap, wanted));
+                take(g, over);
                 over = over_.max(k, k + 1);
                 if (over > 0) idle.pop();
             }
@@ -136,13 +141,7 @@ class Selection {
         for (const auto& [score, g] : order) {
             const Gap& gap = table_.gaps[g];
             const std::int64_t most = over_.max(gap.from + 1, gap.to) - level;
-            if (most <= 0) continue;
-            const std::uint64_t left = bytes(gap) - away_[g];
-            const std::uint64_t wanted =
-                options_.whole_tensors
-                    ? left
-                    : std::min(left, whole_parts(static_cast<std::uint64_t>(most)));
-            apply(g, host_room(gap, wanted));
+            if (most > 0) take(g, most);
         }
     }
 
