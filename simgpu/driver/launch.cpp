@@ -289,7 +289,9 @@ CUresult copy_parameters(const LaunchRequest& request, const image::KernelInfo& 
 CUresult check_executable(Function& function, SimgpuHostKernel native) {
     if (native != nullptr) return CUDA_SUCCESS;
     if (function.code != nullptr && function.code->executable()) return CUDA_SUCCESS;
-    if (function.code == nullptr && opaque_mode() != OpaqueMode::Refuse) return CUDA_SUCCESS;
+    if (function.code == nullptr &&
+        (opaque_mode() != OpaqueMode::Refuse || named_function(function.info->name).work))
+        return CUDA_SUCCESS;
     if (!function.said_unsupported.exchange(true)) {
         if (function.code == nullptr) {
             say("kernel {} cannot run here: it comes as machine code for sm_{} without PTX",

@@ -134,3 +134,14 @@ TEST_F(SharedOut, MulticastNeedsTheAttribute) {
     CUmemGenericAllocationHandle handle = 0;
     EXPECT_NE(CUDA_SUCCESS, cuMulticastCreate(&handle, &properties));
 }
+
+// As a driver that can share out no part of a device: a program goes on with all of it.
+TEST_F(SharedOut, GreenContextsAreRefusedAtTheFirstCall) {
+    CUdevResource resource{};
+    const CUresult asked = cuDeviceGetDevResource(device, &resource, CU_DEV_RESOURCE_TYPE_SM);
+    if (asked == CUDA_SUCCESS) GTEST_SKIP() << "the device has green contexts";
+    EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, asked);
+    CUgreenCtx green = nullptr;
+    EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED,
+              cuGreenCtxCreate(&green, nullptr, device, CU_GREEN_CTX_DEFAULT_STREAM));
+}
