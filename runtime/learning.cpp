@@ -32,10 +32,14 @@ constexpr std::chrono::seconds kMostPlanningTime{3};
 constexpr std::uint64_t kLeastBlockCopiedAhead = std::uint64_t{16} << 20;
 /// What a plan was made for has moved when it is off by more than this.
 constexpr double kBudgetMoved = 0.03;
+constexpr double kPeakMoved = 0.02;
 constexpr double kIterationMoved = 0.1;
 constexpr double kComputeMoved = 0.03;
 constexpr double kLinkMoved = 0.03;
+constexpr double kSlowdownMoved = 0.2;  ///< worth saying again
 constexpr std::uint32_t kOffInARow = 2;
+/// So many iterations after a plan what it was made for is compared with the last ones.
+constexpr std::uint32_t kToSecondLook = 2;
 /// Iterations that a plan is left alone at first, twice as many after each time that its times had
 /// moved: where planning again does not help, it is not done for ever.
 constexpr std::uint32_t kIterationsLeftAlone = 4;
@@ -159,7 +163,11 @@ void Learning::end_timing(Timing how, StreamIndex stream, const Step& step) {
 void Learning::look_at_iteration(const IterationTime& time) {
     parts_.counters->iteration_ns = static_cast<std::uint64_t>(time.us * 1000);
     const std::uint64_t planned_bytes = planned_budget_bytes_;
-    if (planned_bytes == 0 || timing_) return;
+    if (planned_bytes == 0) return;
+    // The first two iterations are the least like others: an optimizer makes its states, caches of
+    // memory fill.
+    if (to_second_look_ != 0 && --to_second_look_ == 0) plan_again();
+    if (timing_) return;
     ++iterations_planned_;
     const bool budget_moved =
         moved(static_cast<double>(planned_bytes), static_cast<double>(plan_budget()), kBudgetMoved);
@@ -287,6 +295,8 @@ void Learning::plan_main() {
 bool Learning::as_planned(LoopId loop, const PlannedFor& now) const {
     const PlannedFor& then = planned_for_;
     return planned_loop_ == loop && !moved(then.compute_us, now.compute_us, kComputeMoved) &&
+           !moved(static_cast<double>(then.peak_bytes), static_cast<double>(now.peak_bytes),
+                  kPeakMoved) &&
            !moved(static_cast<double>(then.budget_bytes), static_cast<double>(now.budget_bytes),
                   kBudgetMoved) &&
            !moved(then.link, now.link);
@@ -318,13 +328,15 @@ void Learning::make_plan() {
     request.copies_in_advance = parts_.block_bytes >= kLeastBlockCopiedAhead;
     // Iterations without a plan swap on demand, so the best one by then has to do.
     request.deadline = std::chrono::steady_clock::now() + kMostPlanningTime;
-    const PlannedFor now{iteration.workload.compute_us(), request.budget_bytes, machine.link};
+    const PlannedFor now{iteration.workload.compute_us(), iteration.workload.peak_bytes(),
+                         request.budget_bytes, machine.link};
     if (as_planned(loop, now)) return;
     const auto by_policy =
         cost::make_policy_plan(parts_.policy, iteration.workload, machine, request);
     planned_loop_ = loop;
     planned_for_ = now;
     planned_budget_bytes_ = request.budget_bytes;
+    to_second_look_ = kToSecondLook;
     if (!by_policy) {
         LIBSWAP_LOG(Info, "no plan for the iteration of {} operations: {}; swapping on demand",
                     period, by_policy.error().message);
@@ -343,11 +355,14 @@ void Learning::make_plan() {
             "planned {:.1f} ms, {} moves",
             period, made->compute_us / 1000, made->peak_bytes >> 20, request.budget_bytes >> 20,
             made->predicted.iteration_us / 1000, made->plan.actions.size());
-        if (parts_.max_slowdown > 0 && slowdown > parts_.max_slowdown)
+        const bool is_news = moved(warned_slowdown_, slowdown, kSlowdownMoved);
+        if (parts_.max_slowdown > 0 && slowdown > parts_.max_slowdown && is_news) {
+            warned_slowdown_ = slowdown;
             LIBSWAP_LOG(Warning,
                         "expected to run {:.1f} times slower than with memory without limit "
                         "({:.1f} ms instead of {:.1f} ms per iteration), going on",
                         slowdown, made->predicted.iteration_us / 1000, made->compute_us / 1000);
+        }
     }
     if (parts_.log)
         parts_.log->plan(loop, static_cast<std::uint64_t>(made->predicted.iteration_us),

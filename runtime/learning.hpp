@@ -114,6 +114,7 @@ class Learning {
     /// What a plan was made for.
     struct PlannedFor {
         double compute_us = 0;
+        std::uint64_t peak_bytes = 0;
         std::uint64_t budget_bytes = 0;
         cost::LinkModel link;
     };
@@ -162,9 +163,11 @@ class Learning {
     std::atomic<std::uint64_t> planned_budget_bytes_{0};
     LoopId planned_loop_ = kNoLoop;  ///< this and the next: the planning thread's
     PlannedFor planned_for_;
-    std::uint32_t off_in_a_row_ = 0;        ///< iterations
-    std::uint32_t iterations_planned_ = 0;  ///< since the last plan
-    std::uint32_t replans_ = 0;             ///< because times had moved
+    double warned_slowdown_ = 0;
+    std::atomic<std::uint32_t> to_second_look_{0};  ///< iterations; 0: there is none to come
+    std::uint32_t off_in_a_row_ = 0;                ///< iterations
+    std::uint32_t iterations_planned_ = 0;          ///< since the last plan
+    std::uint32_t replans_ = 0;                     ///< because times had moved
 
     std::thread planner_;
     std::mutex planner_mutex_;
