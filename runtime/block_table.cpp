@@ -85,6 +85,12 @@ void BlockTable::name_anew(Block& block) noexcept {
     block.last_cut.store(0, std::memory_order_relaxed);
     block.evictions = 0;
     block.arriving.store(nullptr, std::memory_order_relaxed);
+    block.given_out_bytes.store(0, std::memory_order_relaxed);
+    name_next_life(block);
+}
+
+void BlockTable::name_next_life(Block& block) noexcept {
+    block.given_back.store(false, std::memory_order_relaxed);
     block.id.store(++block.births << kIndexBits | index_of(block), std::memory_order_release);
 }
 

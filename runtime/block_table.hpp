@@ -58,6 +58,12 @@ struct alignas(64) Block {
     std::atomic<std::uint32_t> first_cut{0};
     std::atomic<std::uint32_t> last_cut{0};
 
+    /// Of what the program's own allocator has given out of it, where that says so
+    /// (device_lives.cpp).
+    std::atomic<std::uint64_t> given_out_bytes{0};
+    /// All of that was given back: nobody needs the content, until some is given out again.
+    std::atomic<bool> given_back{false};
+
     Relaxed<std::uint64_t> base;
     std::uint64_t births = 0;  ///< allocations that began here
     Relaxed<ChunkRun> chunks;
@@ -128,6 +134,9 @@ class BlockTable {
     /// A new allocation begins in this block: gives it an id that was never used, and forgets what
     /// was learned of the one before.
     void name_anew(Block& block) noexcept;
+    /// Its content has ended, and another begins in the same memory: another id, as of a buffer
+    /// that was freed and allocated again. One thread at a time.
+    void name_next_life(Block& block) noexcept;
     /// The block with this id, or null if that allocation is gone.
     Block* find(std::uint64_t id) noexcept;
 

@@ -36,8 +36,9 @@ struct Counters {
 
     Count bytes_out{0};
     Count bytes_in{0};
-    Count bytes_clean{0};  ///< left without a copy: the host copy was good
-    Count bytes_fresh{0};  ///< came or left without a copy: never written
+    Count bytes_clean{0};     ///< left without a copy: the host copy was good
+    Count bytes_fresh{0};     ///< came or left without a copy: no content
+    Count contents_ended{0};  ///< blocks of which the program's allocator had all given back
     Count evictions{0};
     Count fetches{0};
     Count cancels{0};

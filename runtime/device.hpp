@@ -134,6 +134,14 @@ class Device {
     /// The program has synchronised: releases what pools hold beyond their thresholds.
     void release_unused();
     EventOrder& event_order() noexcept { return order_; }
+    /// Of memory of ours, the program's own allocator gives a range out, or takes it back: what lies
+    /// there is nobody's from then on. Ranges may lie in several blocks; of memory that is not ours
+    /// nothing is noted. @thread any
+    void content_begins(std::uint64_t address, std::uint64_t bytes);
+    void content_ends(std::uint64_t address, std::uint64_t bytes);
+    /// The address lies in a block of which all was given back, and that nobody has named since: no
+    /// operand of an operation that is issued now.
+    bool has_no_content(std::uint64_t address) noexcept;
     void mem_info(std::size_t* free_bytes, std::size_t* total_bytes);
     /// The buffer (or piece of a slab) that holds an address of ours.
     bool range_of(std::uint64_t address, std::uint64_t* base, std::uint64_t* bytes,
@@ -297,6 +305,11 @@ class Device {
     void grant_peers(Buffer& buffer);
     void count_alloc(std::uint64_t asked, std::uint64_t span);
     void count_free(std::uint64_t asked, std::uint64_t span);
+    /// Calls with each block of a range of one buffer, and how much of the range lies in it.
+    template <typename Call>
+    void for_each_block_of(std::uint64_t address, std::uint64_t bytes, const Call& call);
+    bool content_may_end() const noexcept;
+    void end_content(Block& block);
 
     // Operations.
     void name_tagged(Operation& op, PageTag tag, std::uint64_t address, std::uint32_t word);
@@ -395,8 +408,10 @@ class Device {
     std::atomic<bool> any_globals_{false};
     std::vector<BlockIndex> graph_blocks_;
     std::mutex revival_;
+    std::mutex lives_;  ///< one content at a time ends
 
     std::atomic<int> captures_{0};
+    std::atomic<bool> has_captured_{false};
     std::atomic<std::uint64_t> graph_memory_{0};
     std::atomic<bool> tracking_{false};
     std::atomic<std::uint64_t> last_unexplained_op_{0};

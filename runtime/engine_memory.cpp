@@ -123,6 +123,20 @@ CUresult Engine::mem_free(CUdeviceptr ptr, RealCall real) noexcept {
     });
 }
 
+void Engine::content_begins(std::uint64_t address, std::size_t bytes) noexcept {
+    (void)guarded([&] {
+        if (Device* device = impl_->owner(address)) device->content_begins(address, bytes);
+        return CUDA_SUCCESS;
+    });
+}
+
+void Engine::content_ends(std::uint64_t address, std::size_t bytes) noexcept {
+    (void)guarded([&] {
+        if (Device* device = impl_->owner(address)) device->content_ends(address, bytes);
+        return CUDA_SUCCESS;
+    });
+}
+
 CUresult Engine::mem_get_info(std::size_t* free_bytes, std::size_t* total_bytes,
                               RealCall real) noexcept {
     return guarded([&] {

@@ -27,8 +27,8 @@ std::uint64_t launch_signature(const Operation& op, const LaunchRequest& request
         hash = mix_signature(hash, std::uint64_t{request.grid[i]} << 32 | request.block[i]);
     hash = mix_signature(hash, request.shared_bytes);
     // Behind its last entry a list holds what the stack held before: addresses that change from one
-    // iteration to the next.
-    if (op.function && op.function->takes_list) return hash;
+    // iteration to the next, also with what our own hooks left there.
+    if (op.function && op.function->has_unset_words) return hash;
     // Not how many blocks: of a buffer that holds several tensors that depends on where they lie.
     return mix_signature(hash, op.addresses);
 }
@@ -66,10 +66,22 @@ bool Engine::Impl::name_parameters(Device& device, OperationParts& parts,
         return false;
     }
     const bool many = many_devices.load(std::memory_order_relaxed);
-    for_each_parameter_word(*info, request.params, request.extra, [&](std::uint64_t word) {
+    const auto name = [&](std::uint64_t word) {
         device.name_address(op, word);
         if (many) name_word(parts, &device, word);
-    });
+    };
+    if (info->has_roomy)
+        for_each_parameter(*info, request.params, request.extra,
+                           [&](const void* memory, const ParamSlot& slot) {
+                               visit_words(memory, slot.bytes, [&](std::uint64_t word) {
+                                   if (slot.is_roomy() && device.has_no_content(word))
+                                       ++op.words;  // left there by an earlier call
+                                   else
+                                       name(word);
+                               });
+                           });
+    else
+        for_each_parameter_word(*info, request.params, request.extra, name);
     if (tensor_maps.any())
         for_each_parameter(*info, request.params, request.extra,
                            [&](const void* memory, const ParamSlot& slot) {

@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxParams = 4096;
 constexpr std::uint32_t kListBytes = 2048;  ///< a parameter of so many is a list
+/// Kernels of at::native, and of libraries that PyTorch has made for types of it.
+constexpr char kOfPyTorch[] = "2at6native";
 
 std::uint64_t hash_bytes(std::uint64_t hash, const void* data, std::size_t bytes) noexcept {
     for (std::size_t i = 0; i < bytes; ++i)
@@ -96,13 +98,15 @@ FunctionInfo* FunctionTable::make(CUfunction function) noexcept try {
         refusals = 0;
         info->params.push_back(slot);
         info->hash = hash_bytes(info->hash, &slot, sizeof slot);
-        info->takes_list |= slot.bytes >= kListBytes;
+        info->has_roomy |= slot.is_roomy();
+        info->has_unset_words |= slot.bytes >= kListBytes;
     }
     // INVALID_VALUE is how the list ends; anything else means that it is not known.
     info->layout_known = code == CUDA_ERROR_INVALID_VALUE;
     const char* name = nullptr;
     if (driver_.cuFuncGetName && driver_.cuFuncGetName(&name, function) == CUDA_SUCCESS && name)
         info->text = name;
+    info->has_unset_words |= info->has_roomy && info->text.find(kOfPyTorch) != std::string::npos;
     info->hash = hash_bytes(info->hash, info->text.data(), info->text.size());
     std::unique_lock lock(mutex_);
     auto [place, fresh] = functions_.insert({function, info.get()});

@@ -23,6 +23,10 @@ namespace libswap {
 struct ParamSlot {
     std::uint32_t offset = 0;
     std::uint32_t bytes = 0;
+
+    /// A parameter of so many may be a list or a table of fixed size, for more than a launch has.
+    static constexpr std::uint32_t kRoomyBytes = 64;
+    bool is_roomy() const noexcept { return bytes >= kRoomyBytes; }
 };
 
 /// A kernel. Lives until its module is unloaded, and then on as a leftover: pointers stay good.
@@ -30,9 +34,12 @@ struct FunctionInfo {
     CUfunction function = nullptr;
     std::vector<ParamSlot> params;
     bool layout_known = false;  ///< else nothing can be said about its operands
-    /// A parameter is so large that it must be a list, which a launch need not fill: PyTorch's
-    /// foreach kernels take up to 4 KiB of addresses and counts in one.
-    bool takes_list = false;
+    bool has_roomy = false;     ///< a parameter is roomy
+    /// How many addresses its parameters hold may be another number each time. So with lists, which
+    /// a launch need not fill: PyTorch's foreach kernels take up to 4 KiB of addresses and counts
+    /// in one. And so with PyTorch's kernels over strided tensors, whose sizes of 25 dimensions are
+    /// seldom all set.
+    bool has_unset_words = false;
     std::string text;        ///< its name, where the driver tells
     std::uint32_t name = 0;  ///< in the event log, once asked for
     std::uint64_t hash = 0;  ///< of the name and layout, the same in every run

@@ -34,6 +34,7 @@ constexpr Row kRows[] = {
     {"bytes_in", &Counters::bytes_in},
     {"bytes_clean", &Counters::bytes_clean},
     {"bytes_fresh", &Counters::bytes_fresh},
+    {"contents_ended", &Counters::contents_ended},
     {"evictions", &Counters::evictions},
     {"fetches", &Counters::fetches},
     {"cancels", &Counters::cancels},
@@ -144,7 +145,7 @@ void add_device(std::string& text, Device& device) {
     fmt::format_to(
         out,
         "libswap:   out {:.1f} MiB, in {:.1f} MiB; not copied: {:.1f} MiB unchanged since the "
-        "last fetch, {:.1f} MiB never written\n",
+        "last fetch, {:.1f} MiB without content\n",
         mib(c.bytes_out), mib(c.bytes_in), mib(c.bytes_clean), mib(c.bytes_fresh));
     const std::uint64_t in_blocks = asked - std::min<std::uint64_t>(asked, c.slab_asked_bytes);
     const std::uint64_t span = c.peak_span_bytes;

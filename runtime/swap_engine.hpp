@@ -87,6 +87,8 @@ class SwapEngine {
     /// Copies a resident block to the host in advance, once all that uses it has completed. Failed
     /// also where there is nothing to copy.
     Start copy_ahead(Block& block, std::uint64_t after_serial) noexcept;
+    /// Nothing that was issued uses the block any more. May record and query events.
+    bool users_done(const Block& block) noexcept;
     /// Copies to the host that are under way, of blocks that leave.
     std::size_t copying_out() const noexcept;
     /// Another copy in advance may begin.
@@ -173,7 +175,6 @@ class SwapEngine {
     bool inherit(Job& job, std::size_t from) noexcept;
     std::size_t find_heritage(const Block& block) const noexcept;
     Next map_early(Job& job) noexcept;
-    bool users_done(const Block& block) noexcept;
     static std::array<std::uint64_t, kUsesPerBlock> uses_of(const Block& block) noexcept;
     std::size_t copying_ahead() const noexcept;
     Next begin_ahead_copy(Job& job) noexcept;

@@ -153,6 +153,8 @@ class Worker {
     void refuse_ticket(std::uint64_t ticket) noexcept;
     bool reclaim_host_memory();
     Block* coldest();
+    Block* without_content();
+    bool drop_contentless(std::uint64_t wanted_bytes);
     void put_off(Block& block);
     Block* planned_victim();
     bool may_leave(const Block& block) const noexcept;

@@ -108,6 +108,7 @@ bool Worker::serve_fetches() {
         const auto start = fetch(*block, command.after_serial);
         if (start == SwapEngine::Start::NoDeviceMemory) {
             if (host_.reclaim_cached()) continue;
+            changed |= drop_contentless(block->bytes());
             break;
         }
         changed |= start == SwapEngine::Start::Started;

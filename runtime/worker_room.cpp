@@ -30,6 +30,35 @@ Block* Worker::coldest() {
     return best;
 }
 
+/// What the program's allocator has back costs nothing but the remap. Of pieces of one size
+/// PyTorch's gives out the one with the lowest address, so that the highest is wanted last.
+Block* Worker::without_content() {
+    Block* highest = nullptr;
+    Block* coldest = nullptr;
+    const BlockIndex end = parts_.blocks->end();
+    for (BlockIndex i = 0; i < end; ++i) {
+        Block& block = parts_.blocks->block(i);
+        if (!block.given_back.load(std::memory_order_relaxed) ||
+            !block.fresh.load(std::memory_order_relaxed) || !may_leave(block))
+            continue;
+        if (swap_.users_done(block) && (!highest || block.base > highest->base)) highest = &block;
+        if (!coldest || block.last_touch.load() < coldest->last_touch.load()) coldest = &block;
+    }
+    return highest ? highest : coldest;
+}
+
+/// Until so much is free or about to be.
+bool Worker::drop_contentless(std::uint64_t wanted_bytes) {
+    bool changed = false;
+    while (swap_.jobs() < kMaxUnderWay &&
+           parts_.device_pool->available_bytes() + swap_.leaving_bytes() < wanted_bytes) {
+        Block* const victim = without_content();
+        if (!victim || evict(*victim, 0) != SwapEngine::Start::Started) break;
+        changed = true;
+    }
+    return changed;
+}
+
 /// It cannot leave now: in the next round others come first.
 void Worker::put_off(Block& block) {
     std::uint64_t newest = 0;
@@ -67,7 +96,7 @@ bool Worker::make_room() {
         return false;
     }
     if (host_.follows_plan()) {
-        const bool reclaimed = reclaim_until_enough();
+        const bool reclaimed = reclaim_until_enough() | drop_contentless(needed_bytes_);
         if (reclaimed || room_will_come()) return reclaimed;
     }
     bool changed = false;
@@ -81,7 +110,8 @@ bool Worker::make_room() {
             changed = true;
             continue;
         }
-        Block* victim = planned_victim();
+        Block* victim = without_content();
+        if (!victim) victim = planned_victim();
         if (!victim) victim = coldest();
         if (!victim) {
             stuck = true;

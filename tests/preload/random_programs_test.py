@@ -44,6 +44,8 @@ CASES = {
     "on_two_devices_with_slow_copies": ("10MiB", {"SIMGPU_DELAYS": "h2d:every3=2ms,d2h:every4=2ms"}, ["--devices", "2", "--threads", "2"]),
     "by_hand_over": ("14MiB", {"LIBSWAP_MOVE": "hand-over"}, []),
     "by_the_careful_way": ("14MiB", {"LIBSWAP_MOVE": "careful"}, []),
+    "with_a_cache": ("12MiB", {}, ["--cached"]),
+    "with_a_cache_and_threads": ("16MiB", {"SIMGPU_DELAYS": "kernel:every5=2ms,h2d:every7=1ms"}, ["--cached", "--threads", "3"]),
 }
 FIXED_BUDGET = {"without_host_numa"}
 

@@ -93,12 +93,13 @@ class Generator {
                              : 4096 + below(8 * 1024);
         const std::uint32_t how = below(16);
         if (live_kib_ + kib > shape_.live_mib * 1024) return;
-        const Kind kind = how < 7    ? Kind::Plain
-                          : how < 10 ? Kind::Pooled
-                          : how < 13 ? Kind::OwnPool
-                          : how < 14 ? Kind::Pitched
-                          : how < 15 ? Kind::Managed
-                                     : Kind::Pinned;
+        const Kind kind = shape_.cached && how < 14 ? Kind::Cached
+                          : how < 7                 ? Kind::Plain
+                          : how < 10                ? Kind::Pooled
+                          : how < 13                ? Kind::OwnPool
+                          : how < 14                ? Kind::Pitched
+                          : how < 15                ? Kind::Managed
+                                                    : Kind::Pinned;
         // What is not the engine's to move is small.
         if (kind == Kind::Managed || kind == Kind::Pinned) kib = std::min(kib, 512u);
         add(Op::alloc, {s, slot, static_cast<std::uint32_t>(kind), kib, below(256)});
@@ -267,7 +268,7 @@ class Generator {
         if (r < 12) return allocate(s);
         if (r < 20) return release();
         if (r < 24) return table(s);
-        if (r < 32) return graph();
+        if (r < 32 && !shape_.cached) return graph();
         if (r < 42) return misc(s);
         if (r < 46 && shape_.threads > 1) return add(Op::barrier, {});
         work(s);

@@ -14,6 +14,7 @@ struct Shape {
     unsigned live_mib = 40;  ///< all buffers together, at most
     unsigned threads = 1;
     unsigned devices = 1;
+    bool cached = false;  ///< memory of an allocator of the program's own, and no graphs
 };
 
 /// The program of a seed; the same everywhere.

@@ -18,7 +18,7 @@ namespace random_programs {
 constexpr unsigned kStreamsPerThread = 4;  ///< the last is of the second device, where there is one
 constexpr unsigned kStreams = kStreamsPerThread * kThreads;
 
-enum class Kind { Plain, Pooled, OwnPool, Managed, Pinned, Pitched, kCount, Module };
+enum class Kind { Plain, Pooled, OwnPool, Managed, Pinned, Pitched, Cached, kCount, Module };
 
 /// Where an entry of a table points to.
 struct Target {

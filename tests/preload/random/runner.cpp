@@ -151,6 +151,7 @@ void Runner::finish() {
         if (graph.exec) expect(t, cudaGraphExecDestroy(graph.exec));
     for (Buffer& buffer : buffers_)
         if (buffer.exists() && buffer.kind != Kind::Module) give_back(t, buffer);
+    for (Cache& cache : cache_) expect(t, cache.release_all());
     if (pool_) expect(t, cudaMemPoolDestroy(pool_));
     for (unsigned id = 0; id < used; ++id)
         if (streams_[id] != cudaStreamPerThread && streams_[id] != cudaStreamLegacy)

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cache.hpp"
 #include "kernels.hpp"
 #include "memory.hpp"
 #include "program.hpp"
@@ -140,6 +141,7 @@ class Runner {
     Graph graphs_[kGraphs];
     cudaStream_t streams_[kStreams] = {};
     cudaMemPool_t pool_ = nullptr;
+    Cache cache_[2];  ///< one a device
     Thread threads_[kThreads];
     std::vector<std::unique_ptr<std::vector<char>>> kept_[kThreads];  ///< what graphs copy from
     std::atomic<unsigned> host_calls_{0};

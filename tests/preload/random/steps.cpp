@@ -119,6 +119,8 @@ cudaError_t Runner::take(Thread& t, int id, Buffer& buffer) {
             return cudaMallocAsync(out, buffer.bytes, streams_[id]);
         case Kind::OwnPool:
             return cudaMallocFromPoolAsync(out, buffer.bytes, pool_, streams_[id]);
+        case Kind::Cached:
+            return cache_[buffer.device].take(&buffer.at, buffer.bytes, id);
         case Kind::Managed:
             return cudaMallocManaged(out, buffer.bytes, cudaMemAttachGlobal);
         case Kind::Pinned:
@@ -138,10 +140,18 @@ void Runner::free_one(Thread& t, const Step& s) {
     Buffer& buffer = buffers_[slot];
     if (t.capture || !is_here(t, slot) || !buffer.exists() || buffer.kind == Kind::Module) return;
     const bool pooled = buffer.kind == Kind::Pooled || buffer.kind == Kind::OwnPool;
-    if (!pooled || s.at(2) % 8 == 0) return give_back(t, buffer);
+    const bool cached = buffer.kind == Kind::Cached;
+    // What is cached of one device is for no stream of the other.
+    const bool elsewhere = device_of(static_cast<unsigned>(stream_of(t, s))) != buffer.device;
+    const bool ordered = pooled || (cached && !elsewhere);
+    if (!ordered || s.at(2) % 8 == 0) return give_back(t, buffer);
     // In stream order, with work that uses it still in flight.
-    if (const auto stream = order(t, s, {{slot, 0, buffer.bytes, true}}))
-        expect(t, cudaFreeAsync(buffer.at, *stream));
+    if (const auto stream = order(t, s, {{slot, 0, buffer.bytes, true}})) {
+        if (buffer.kind == Kind::Cached)
+            cache_[buffer.device].give_back(buffer.at, buffer.bytes, stream_of(t, s));
+        else
+            expect(t, cudaFreeAsync(buffer.at, *stream));
+    }
     buffer.at = nullptr;
     buffer.is_table = false;
 }
@@ -153,7 +163,14 @@ void Runner::give_back(Thread& t, Buffer& buffer) {
         for (unsigned id = 0; id < kStreams; ++id)
             if (device_of(id) == buffer.device) streams &= ~bit(static_cast<int>(id));
     settle(t, streams);
-    expect(t, buffer.kind == Kind::Pinned ? cudaFreeHost(buffer.at) : cudaFree(buffer.at));
+    if (buffer.kind == Kind::Cached) {
+        const unsigned last = t.index * kStreamsPerThread + kStreamsPerThread - 1;
+        const unsigned stream =
+            device_of(last) == buffer.device ? last : t.index * kStreamsPerThread;
+        cache_[buffer.device].give_back(buffer.at, buffer.bytes, static_cast<int>(stream));
+    } else {
+        expect(t, buffer.kind == Kind::Pinned ? cudaFreeHost(buffer.at) : cudaFree(buffer.at));
+    }
     buffer.at = nullptr;
     buffer.is_table = false;
 }

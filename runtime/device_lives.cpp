@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The libswap authors
+//
+// Contents whose end the program's own allocator tells. A caching allocator keeps what it has of
+// the driver, and gives out parts of it: by the driver's calls alone its memory lives for ever, and
+// what was freed long ago would be copied to the host and back. Where all that was given out of a
+// block has been given back, the block begins a new life, as if the buffer had been freed and
+// allocated again: what is there is not copied, and whoever learns the iteration sees another
+// block.
+
+#include <algorithm>
+
+#include "runtime/device.hpp"
+
+namespace libswap {
+
+template <typename Call>
+void Device::for_each_block_of(std::uint64_t address, std::uint64_t bytes, const Call& call) {
+    const std::uint64_t end = address + bytes;
+    while (address < end) {
+        const PageTag tag = space_.find(address);
+        if (tag == 0 || tag & kSlabTag) return;
+        Block& block = blocks_.block(tag - 1);
+        const std::uint64_t block_end = block.base + block.bytes();
+        const std::uint64_t part_end = std::min(end, block_end);
+        if (part_end <= address) return;  // the gap behind a buffer
+        call(block, part_end - address);
+        address = part_end;
+    }
+}
+
+/// A graph's memory is given back while it is captured and used whenever it is launched, and who
+/// keeps several graphs resets an allocator to what it had earlier. With LIBSWAP_FILL a program is
+/// to read the same in every run, also of what it never wrote.
+bool Device::content_may_end() const noexcept {
+    return config_.lifetimes && !config_.fill.is_set &&
+           !has_captured_.load(std::memory_order_relaxed);
+}
+
+void Device::content_begins(std::uint64_t address, std::uint64_t bytes) {
+    for_each_block_of(address, bytes, [](Block& block, std::uint64_t part) {
+        if (block.given_out_bytes.fetch_add(part) != 0 || !block.given_back.exchange(false)) return;
+        // From here on anybody may write, also who is not seen to. On the host is what nobody
+        // needs.
+        if (block.cell.load().state() == Residency::Resident) block.fresh.store(false);
+    });
+}
+
+void Device::content_ends(std::uint64_t address, std::uint64_t bytes) {
+    for_each_block_of(address, bytes, [&](Block& block, std::uint64_t part) {
+        std::uint64_t given_out = block.given_out_bytes.load();
+        // More than was given out: of this block not all is known.
+        do {
+            if (given_out < part) return;
+        } while (!block.given_out_bytes.compare_exchange_weak(given_out, given_out - part));
+        if (given_out == part && content_may_end()) end_content(block);
+    });
+}
+
+bool Device::has_no_content(std::uint64_t address) noexcept {
+    const PageTag tag = space_.find(address);
+    if (tag == 0 || tag & kSlabTag) return false;
+    const Block& block = blocks_.block(tag - 1);
+    return block.given_back.load(std::memory_order_acquire) &&
+           block.fresh.load(std::memory_order_acquire);
+}
+
+void Device::end_content(Block& block) {
+    const std::lock_guard lock(lives_);
+    if (block.cell.load().state() == Residency::Free) return;
+    edges_.overwrite(block.base, block.bytes());
+    if (log_) log_->free(block.id.load());
+    note_block_free(block.id.load());
+    blocks_.name_next_life(block);
+    if (log_) log_->alloc(block.id.load(), block.bytes(), 0);
+    block.record_valid.store(false);
+    block.fresh.store(true);
+    block.given_back.store(true);
+    Counters::add(counters_.contents_ended);
+}
+
+}  // namespace libswap
