@@ -27,6 +27,7 @@ struct Settings {
     std::string only;
     std::vector<double> shares{0.8, 0.6, 0.4};
     std::string plans;
+    double effort_ms = cost::PlanRequest{}.effort_ms;
 };
 
 double processor_ms() {
@@ -93,7 +94,8 @@ class Scoreboard {
         const auto budget =
             static_cast<std::uint64_t>(share * static_cast<double>(workload.peak_bytes()));
         const double before_ms = processor_ms();
-        const auto result = cost::make_plan(workload, machine_, {.budget_bytes = budget});
+        const auto result = cost::make_plan(
+            workload, machine_, {.budget_bytes = budget, .effort_ms = settings_.effort_ms});
         const double ms = processor_ms() - before_ms;
         if (!result) {
             fmt::print("{:<20}{:>6}{:>11.0f}  {}\n", name, workload.op_count(), 100 * share,
@@ -146,6 +148,7 @@ int main(int argc, char** argv) {
     CLI::App app("Plans the handed workloads and compares with the bounds");
     app.add_option("shared", settings.shared, "folder with workloads/ and referee/")->required();
     app.add_option("--machine", settings.machine)->capture_default_str();
+    app.add_option("--effort", settings.effort_ms, "of each plan, ms")->capture_default_str();
     app.add_option("--only", settings.only, "workloads whose name has this");
     app.add_option("--shares", settings.shares, "budgets, as shares of the peak")->delimiter(',');
     app.add_option("--plans", settings.plans, "write the plans to this folder");
