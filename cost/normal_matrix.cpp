@@ -13,10 +13,14 @@ namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 
+std::size_t stride_of(std::size_t rows) {
+    return ((rows + kCholeskyLanes - 1) / kCholeskyLanes | 1) * kCholeskyLanes;
+}
+
 }  // namespace
 
 NormalMatrix::NormalMatrix(const LinearProgram& lp)
-    : lp_(lp), m_(lp.rows_), rest_(lp.rows_ * lp.rows_) {
+    : lp_(lp), m_(lp.rows_), stride_(stride_of(m_)), rest_(m_ * stride_ / kCholeskyLanes) {
     std::uint32_t first = static_cast<std::uint32_t>(m_);
     std::vector<std::uint32_t> group_of_row(lp.right_.size(), kNone);
     for (const std::uint32_t end : lp.group_end_) {
@@ -63,7 +67,7 @@ NormalMatrix::NormalMatrix(const LinearProgram& lp)
 }
 
 void NormalMatrix::assemble(const std::vector<double>& weight) {
-    std::fill(rest_.begin(), rest_.end(), 0.0);
+    std::fill(rest_.begin(), rest_.end(), Line{});
     for (Group& group : groups_) {
         std::fill(group.inner_matrix.begin(), group.inner_matrix.end(), 0.0);
         std::fill(group.mixed_matrix.begin(), group.mixed_matrix.end(), 0.0);
@@ -75,10 +79,11 @@ void NormalMatrix::assemble(const std::vector<double>& weight) {
             const auto& [row, value] = lp_.terms_[a];
             const double scaled = weight[j] * value;
             if (row < m_) {
-                double* target = rest_.data() + row * m_;
+                double* target = rest(row);
                 for (std::size_t b = begin; b < end; ++b) {
                     const auto& other = lp_.terms_[b];
-                    if (other.row <= row) target[other.row] += scaled * other.value;
+                    if (other.row >= row && other.row < m_)
+                        target[other.row] += scaled * other.value;
                 }
                 continue;
             }
@@ -97,19 +102,21 @@ void NormalMatrix::assemble(const std::vector<double>& weight) {
 bool NormalMatrix::eliminate(Group& group) {
     const std::size_t k = group.count;
     const std::size_t width = group.outer.size();
-    if (!cholesky(group.inner_matrix.data(), k, k)) return false;
+    if (!small_cholesky(group.inner_matrix.data(), k)) return false;
+    const double* inner = group.inner_matrix.data();
     for (std::size_t i = 0; i < k; ++i) {
-        const double* row = group.inner_matrix.data() + i * k;
         double* target = group.mixed_matrix.data() + i * width;
         for (std::size_t c = 0; c < i; ++c) {
             const double* other = group.mixed_matrix.data() + c * width;
-            for (std::size_t o = 0; o < width; ++o) target[o] -= row[c] * other[o];
+            const double factor = inner[c * k + i];
+            for (std::size_t o = 0; o < width; ++o) target[o] -= factor * other[o];
         }
-        for (std::size_t o = 0; o < width; ++o) target[o] /= row[i];
+        const double inverse = 1 / inner[i * k + i];
+        for (std::size_t o = 0; o < width; ++o) target[o] *= inverse;
         for (std::size_t a = 0; a < width; ++a) {
             if (target[a] == 0) continue;
-            double* rest = rest_.data() + group.outer[a] * m_;
-            for (std::size_t b = 0; b <= a; ++b) rest[group.outer[b]] -= target[a] * target[b];
+            double* row = rest(group.outer[a]);
+            for (std::size_t b = a; b < width; ++b) row[group.outer[b]] -= target[a] * target[b];
         }
     }
     return true;
@@ -118,29 +125,29 @@ bool NormalMatrix::eliminate(Group& group) {
 bool NormalMatrix::factorise(const std::vector<double>& weight) {
     assemble(weight);
     std::vector<double> diagonal(m_);
-    for (std::size_t i = 0; i < m_; ++i) diagonal[i] = rest_[i * m_ + i];
+    for (std::size_t i = 0; i < m_; ++i) diagonal[i] = rest(i)[i];
     for (Group& group : groups_) {
         if (!eliminate(group)) return false;
     }
     // What elimination leaves of a row that depends on others may be rounded below zero.
-    for (std::size_t i = 0; i < m_; ++i) rest_[i * m_ + i] += 1e-12 + 1e-11 * diagonal[i];
-    return cholesky(rest_.data(), m_, m_);
+    for (std::size_t i = 0; i < m_; ++i) rest(i)[i] += 1e-12 + 1e-11 * diagonal[i];
+    return cholesky(rest(0), m_, stride_);
 }
 
 void NormalMatrix::solve(std::vector<double>& b) const {
     for (const Group& group : groups_) {
         const std::size_t width = group.outer.size();
         for (std::size_t i = 0; i < group.count; ++i) {
-            const double* row = group.inner_matrix.data() + i * group.count;
+            const double* inner = group.inner_matrix.data() + i;
             double sum = b[group.first + i];
-            for (std::size_t c = 0; c < i; ++c) sum -= row[c] * b[group.first + c];
-            sum /= row[i];
+            for (std::size_t c = 0; c < i; ++c) sum -= inner[c * group.count] * b[group.first + c];
+            sum /= inner[i * group.count];
             b[group.first + i] = sum;
             const double* mixed = group.mixed_matrix.data() + i * width;
             for (std::size_t o = 0; o < width; ++o) b[group.outer[o]] -= mixed[o] * sum;
         }
     }
-    solve_cholesky(rest_.data(), m_, m_, b.data());
+    solve_cholesky(rest_.data()->values, m_, stride_, b.data());
     for (const Group& group : groups_) {
         const std::size_t width = group.outer.size();
         for (std::size_t i = group.count; i-- > 0;) {
@@ -148,7 +155,7 @@ void NormalMatrix::solve(std::vector<double>& b) const {
             double sum = b[group.first + i];
             for (std::size_t o = 0; o < width; ++o) sum -= mixed[o] * b[group.outer[o]];
             for (std::size_t c = i + 1; c < group.count; ++c) {
-                sum -= group.inner_matrix[c * group.count + i] * b[group.first + c];
+                sum -= group.inner_matrix[i * group.count + c] * b[group.first + c];
             }
             b[group.first + i] = sum / group.inner_matrix[i * group.count + i];
         }

@@ -29,9 +29,15 @@ class NormalMatrix {
         std::uint32_t first = 0;           ///< row
         std::uint32_t count = 0;           ///< rows
         std::vector<std::uint32_t> outer;  ///< rows outside that its columns have
-        std::vector<double> inner_matrix;  ///< count x count
+        std::vector<double> inner_matrix;  ///< count x count, upper triangle
         std::vector<double> mixed_matrix;  ///< count x outer.size()
     };
+
+    /// Of lines of the cache, an odd number: the rows of a column do not get in each other's way.
+    struct alignas(64) Line {
+        double values[8];
+    };
+    double* rest(std::size_t row) { return rest_.data()->values + row * stride_; }
 
     void assemble(const std::vector<double>& weight);
     bool eliminate(Group& group);
@@ -41,7 +47,8 @@ class NormalMatrix {
     std::vector<Group> groups_;
     std::vector<std::uint32_t> group_of_;  ///< per column, or kNone
     std::vector<std::uint32_t> place_;  ///< per term: index among the group's rows, or in `outer`
-    std::vector<double> rest_;          ///< m x m, lower triangle
+    std::size_t stride_;
+    std::vector<Line> rest_;  ///< m x m, upper triangle
 };
 
 }  // namespace libswap::cost
