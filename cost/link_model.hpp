@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The libswap authors
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace libswap::cost {
@@ -36,9 +37,17 @@ struct LinkModel {
         return d == Direction::ToHost ? to_host : to_device;
     }
     /// Bytes per microsecond of a message while the other direction is busy, or idle.
-    double rate(Direction d, std::uint64_t message_bytes, bool other_busy) const;
+    double rate(Direction d, std::uint64_t message_bytes, bool other_busy) const {
+        const double alone = direction(d).bytes_per_us(message_bytes);
+        const double duplex =
+            1e3 * (d == Direction::ToHost ? to_host_duplex_gbps : to_device_duplex_gbps);
+        return other_busy ? std::min(alone, duplex) : alone;
+    }
     /// Time of one message from submission to arrival. Unit us.
-    double transfer_us(Direction d, std::uint64_t message_bytes, bool other_busy) const;
+    double transfer_us(Direction d, std::uint64_t message_bytes, bool other_busy) const {
+        return direction(d).setup_us() +
+               static_cast<double>(message_bytes) / rate(d, message_bytes, other_busy);
+    }
 };
 
 }  // namespace libswap::cost

@@ -153,7 +153,7 @@ constexpr double kAsGood = 1.003;                   // what being sure of a slow
 constexpr double kSafe = 1.02;                      // what a slower link may cost without that
 constexpr double kAboutAsGood = 1.01;
 constexpr double kClearlySlower = 1.002;  // than the best, by the schedule
-constexpr double kHopeless = 1.015;       // also with the fetches in another order
+constexpr double kHopeless = 1.003;       // also with the fetches in another order
 constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
 
 class Planner {

@@ -31,7 +31,8 @@ class Selection {
           on_host_(table.content_count),
           over_(initially_over()),
           absent_(std::vector<std::int64_t>(ops_, 0)),
-          over_time_(ops_ + 1) {
+          over_time_(ops_ + 1),
+          over_count_(ops_ + 1) {
         for (const Gap& gap : table.gaps) {
             if (table.always_clean[gap.content]) on_host_[gap.content] = bytes(gap);
         }
@@ -135,7 +136,7 @@ class Selection {
         std::vector<std::pair<double, std::uint32_t>> order;
         for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
             const Gap& gap = table_.gaps[g];
-            if (away_[g] < bytes(gap) && relief_us(gap) >= 0) order.emplace_back(-score(g), g);
+            if (away_[g] < bytes(gap) && relieves(gap)) order.emplace_back(-score(g), g);
         }
         std::sort(order.begin(), order.end());
         for (const auto& [score, g] : order) {
@@ -168,17 +169,25 @@ class Selection {
     void sum_over_time(std::int64_t level) {
         const std::vector<std::int64_t> over = over_.values();
         for (OpIndex k = 0; k < ops_; ++k) {
-            over_time_[k + 1] = over_time_[k] + (over[k] > level ? start_[k + 1] - start_[k] : 0);
+            const bool is_over = over[k] > level;
+            over_time_[k + 1] = over_time_[k] + (is_over ? start_[k + 1] - start_[k] : 0);
+            over_count_[k + 1] = over_count_[k] + (is_over ? 1 : 0);
         }
     }
 
-    double time(const std::vector<double>& sums, OpIndex op) const {
+    template <typename Value>
+    Value up_to(const std::vector<Value>& sums, OpIndex op) const {
         return op <= ops_ ? sums[op] : sums[ops_] + sums[op - ops_];
+    }
+
+    /// Is any operation that it covers over the level?
+    bool relieves(const Gap& gap) const {
+        return up_to(over_count_, gap.to) > up_to(over_count_, gap.from + 1);
     }
 
     /// Time over the level that a gap covers.
     double relief_us(const Gap& gap) const {
-        return time(over_time_, gap.to) - time(over_time_, gap.from + 1);
+        return up_to(over_time_, gap.to) - up_to(over_time_, gap.from + 1);
     }
 
     double gap_us(const Gap& gap) const {
@@ -236,7 +245,8 @@ class Selection {
     std::vector<std::uint64_t> on_host_;  ///< per content: what some gap already copies
     RangeMax over_;                       ///< bytes over budget at each operation
     RangeMax absent_;
-    std::vector<double> over_time_;  ///< prefix sums of the time over budget
+    std::vector<double> over_time_;          ///< prefix sums of the time over the level
+    std::vector<std::uint32_t> over_count_;  ///< likewise of the operations
     bool host_full_ = false;
 };
 

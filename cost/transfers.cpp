@@ -53,11 +53,15 @@ Transfers::Transfers(const Workload& workload, const Machine& machine, std::uint
 // -- operations --
 
 bool Transfers::can_start(std::size_t op) const {
-    for (const Use& use : work_.uses(op)) {
+    const auto uses = work_.uses(op);
+    const auto away = [this](const Use& use) {
         const TensorState& s = state_[use.tensor];
-        if (s.leaving != 0 || (s.here != kGone && s.here < bytes(use.tensor))) return false;
-    }
-    return takes(op) <= free_;
+        return s.leaving != 0 || (s.here != kGone && s.here < bytes(use.tensor));
+    };
+    if (awaited_ < uses.size() && away(uses[awaited_])) return false;
+    const auto found = std::find_if(uses.begin(), uses.end(), away);
+    awaited_ = static_cast<std::size_t>(found - uses.begin());
+    return found == uses.end() && takes(op) <= free_;
 }
 
 TensorIndex Transfers::start(std::size_t op) {
@@ -92,8 +96,9 @@ std::int64_t Transfers::takes(std::size_t op) const {
 
 bool Transfers::needs(std::size_t op, TensorIndex tensor) const {
     const auto uses = work_.uses(op);
-    return std::any_of(uses.begin(), uses.end(),
-                       [tensor](const Use& u) { return u.tensor == tensor; });
+    const auto found = std::lower_bound(uses.begin(), uses.end(), tensor,
+                                        [](const Use& u, TensorIndex t) { return u.tensor < t; });
+    return found != uses.end() && found->tensor == tensor;
 }
 
 std::vector<TensorIndex> Transfers::absent(std::size_t op) const {

@@ -126,7 +126,8 @@ class Transfers {
     std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
     std::uint64_t tick_ = 0;
     std::uint32_t next_job_ = 0;
-    std::size_t unclaimed_ = 0;  // fetches before this one in the queue have their memory
+    mutable std::size_t awaited_ = 0;  // of the uses of the next operation, one that was away
+    std::size_t unclaimed_ = 0;        // fetches before this one in the queue have their memory
 };
 
 }  // namespace libswap::cost

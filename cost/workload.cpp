@@ -32,16 +32,6 @@ void Workload::add_op(double duration_us, std::uint64_t workspace_bytes, std::sp
     if (!name.empty() || !names_.empty()) names_.emplace_back(name);
 }
 
-std::span<const Use> Workload::uses(std::size_t index) const {
-    const std::size_t begin = index == 0 ? 0 : ops_[index - 1].uses_end;
-    return {uses_.data() + begin, ops_[index].uses_end - begin};
-}
-
-std::span<const TensorIndex> Workload::frees(std::size_t index) const {
-    const std::size_t begin = index == 0 ? 0 : ops_[index - 1].frees_end;
-    return {frees_.data() + begin, ops_[index].frees_end - begin};
-}
-
 std::string_view Workload::name(std::size_t index) const {
     return names_.empty() ? std::string_view() : std::string_view(names_[index]);
 }

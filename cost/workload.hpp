@@ -49,8 +49,15 @@ class Workload {
     const std::vector<Tensor>& tensors() const { return tensors_; }
     std::size_t op_count() const { return ops_.size(); }
     const Op& op(std::size_t index) const { return ops_[index]; }
-    std::span<const Use> uses(std::size_t index) const;
-    std::span<const TensorIndex> frees(std::size_t index) const;
+    /// By tensor.
+    std::span<const Use> uses(std::size_t index) const {
+        const std::size_t begin = index == 0 ? 0 : ops_[index - 1].uses_end;
+        return {uses_.data() + begin, ops_[index].uses_end - begin};
+    }
+    std::span<const TensorIndex> frees(std::size_t index) const {
+        const std::size_t begin = index == 0 ? 0 : ops_[index - 1].frees_end;
+        return {frees_.data() + begin, ops_[index].frees_end - begin};
+    }
     std::string_view name(std::size_t index) const;
 
     /// Sum of the operations' times.
