@@ -120,6 +120,11 @@ class Replay : private ReplayView {
         running_ = false;
         transfers_.end(index_);
         for (const Action* a : after_.at(index_)) evict(*a);
+        if (options_.director != nullptr) {
+            directed_.clear();
+            options_.director->ended(static_cast<OpIndex>(index_), *this, directed_);
+            for (const Action& a : directed_) evict(a);
+        }
         if (++index_ == work_.op_count()) end_iteration();
     }
 

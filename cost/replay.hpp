@@ -53,6 +53,9 @@ class ReplayView {
 class ReplayDirector {
   public:
     virtual ~ReplayDirector() = default;
+    /// Op has ended. Appends evictions, which come after those of the plan.
+    virtual void ended(OpIndex /*op*/, const ReplayView& /*view*/,
+                       std::vector<Action>& /*actions*/) {}
     /// Once op - 1 has ended, before op starts. Appends fetches (at op) and copies (after op - 1).
     virtual void before(OpIndex op, const ReplayView& view, std::vector<Action>& actions) = 0;
     /// The operation starts, with `leaving_bytes` of memory evicted but not yet free.

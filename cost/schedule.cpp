@@ -52,6 +52,9 @@ constexpr double kEarlyMargin = 0.02;
 constexpr double kStalledMargin = 0.5;
 constexpr double kStalled = 1.5;  // from the end of one operation to that of the next, of its time
 
+/// Where memory has room, parts are up to so many times as large: each pays the link's latency.
+constexpr std::uint64_t kLargest = 8;
+
 class Scheduler : private ReplayDirector {
   public:
     Scheduler(const Workload& workload, const Machine& machine, const GapTable& table,
@@ -79,6 +82,7 @@ class Scheduler : private ReplayDirector {
             static_cast<std::uint64_t>(kEarlyMargin * static_cast<double>(options.budget_bytes));
         stalled_margin_bytes_ =
             static_cast<std::uint64_t>(kStalledMargin * static_cast<double>(early_margin_bytes_));
+        largest_bytes_ = options.chunk_bytes == kWholeTensor ? kWholeTensor : kLargest * chunk;
         lead_us_ = 2.0 * machine.remap.map_us(chunk) +
                    2.0 * machine.link.transfer_us(Direction::ToDevice, chunk, false);
     }
@@ -89,8 +93,14 @@ class Scheduler : private ReplayDirector {
         if (!chunks_.empty()) {
             const ReplayOptions options{
                 .max_iterations = rounds_, .min_iterations = rounds_, .director = this};
-            (void)replay(workload_, machine_, options_.budget_bytes, plan_, options);
+            if (!replay(workload_, machine_, options_.budget_bytes, plan_, options)) {
+                evictions_.clear();
+            }
         }
+        if (evictions_.empty()) {
+            for (OpIndex k = 0; k < ops_; ++k) evict_in_parts(k, evictions_);
+        }
+        plan_.actions.insert(plan_.actions.end(), evictions_.begin(), evictions_.end());
         Schedule made{plan_, plan_, round_end_us_ - last_round_end_us_};
         for (const Action& a : issued_actions_) add_fused(a, made.plan);
         add_copies(made.by_place);
@@ -147,7 +157,6 @@ class Scheduler : private ReplayDirector {
             for (std::uint64_t left = away_[g] - clean; left > 0;) {
                 const std::uint64_t bytes = chunk_bytes(left);
                 left -= bytes;
-                plan_.actions.push_back(action(ActionKind::Out, gap, gap.from, bytes));
                 dirty_.push_back({g, bytes, table_.written[gap.content] % ops_});
             }
         }
@@ -219,6 +228,56 @@ class Scheduler : private ReplayDirector {
         if (last_round()) {
             issued_actions_.insert(issued_actions_.end(), actions.begin(), actions.end());
         }
+    }
+
+    /// What has to be copied leaves in large parts where memory has room until it has gone.
+    void ended(OpIndex op, const ReplayView& view, std::vector<Action>& actions) override {
+        if (round_ == 0) {
+            evict_in_parts(op, actions);
+        } else {
+            evict_by_room(op, view, actions);
+        }
+        const OpIndex last_op = ops_ - 1;
+        if (op == last_op ? round_ + 2 == rounds_ : last_round()) {
+            evictions_.insert(evictions_.end(), actions.begin(), actions.end());
+        }
+    }
+
+    void evict_in_parts(OpIndex op, std::vector<Action>& actions) const {
+        for (std::uint32_t i = first_dirty_[op]; i < first_dirty_[op + 1]; ++i) {
+            const Gap& gap = table_.gaps[dirty_[i].gap];
+            actions.push_back(action(ActionKind::Out, gap, gap.from, dirty_[i].bytes));
+        }
+    }
+
+    void evict_by_room(OpIndex op, const ReplayView& view, std::vector<Action>& actions) const {
+        double ends_us = view.now_us() - started_us_ + view.eviction_backlog_us();
+        for (std::uint32_t i = first_dirty_[op]; i < first_dirty_[op + 1];) {
+            const DirtyPart& first = dirty_[i];
+            std::uint64_t bytes = first.bytes;
+            bool copied = first.copied != DirtyPart::kNotEarly;
+            for (++i; i < first_dirty_[op + 1] && dirty_[i].gap == first.gap; ++i) {
+                const bool next_copied = dirty_[i].copied != DirtyPart::kNotEarly;
+                const std::uint64_t more = bytes + dirty_[i].bytes;
+                if (copied || next_copied || !has_room_while_leaving(op, ends_us, more)) break;
+                bytes = more;
+            }
+            if (!copied) ends_us += machine_.link.transfer_us(Direction::ToHost, bytes, true);
+            const Gap& gap = table_.gaps[first.gap];
+            actions.push_back(action(ActionKind::Out, gap, gap.from, bytes));
+        }
+    }
+
+    /// Could so much stay until it has gone in one go?
+    bool has_room_while_leaving(OpIndex op, double begins_us, std::uint64_t bytes) const {
+        if (bytes > largest_bytes_) return false;
+        const double until_us =
+            begins_us + machine_.link.transfer_us(Direction::ToHost, bytes, true);
+        std::uint64_t position = position_ + 1;
+        while (position < position_ + ops_ && us_until(position) < until_us) ++position;
+        const OpIndex end = op + static_cast<OpIndex>(position - position_);
+        return present_.max(op + 1, end) + static_cast<std::int64_t>(bytes) <=
+               static_cast<std::int64_t>(options_.budget_bytes);
     }
 
     /// Keeps the link to the host busy with what will leave soonest, up to what is to be early.
@@ -365,16 +424,17 @@ class Scheduler : private ReplayDirector {
         }
     }
 
-    /// Fetches what is needed first, up to a part of it. False if memory has no room for any.
+    /// Fetches what is needed first, up to a part of it, or more while memory has room for another
+    /// part besides. False if it has no room for any.
     bool pull_part(OpIndex op, std::vector<Action>& actions) {
-        std::uint32_t c = pull(op);
+        std::uint32_t c = pull(op, 0);
         if (c == kNone) return false;
         fetch(c, op, actions);
         const std::uint32_t gap = chunks_[c].gap;
         std::uint64_t bytes = chunks_[c].bytes;
-        while (bytes < options_.chunk_bytes && !waiting_.empty() &&
+        while (bytes < largest_bytes_ && !waiting_.empty() &&
                chunks_[waiting_.top().chunk].gap == gap) {
-            c = pull(op);
+            c = pull(op, bytes < options_.chunk_bytes ? 0 : options_.chunk_bytes);
             if (c == kNone) break;
             bytes += chunks_[c].bytes;
             actions.back().bytes = bytes;
@@ -394,8 +454,8 @@ class Scheduler : private ReplayDirector {
         return at(position) - at(position_);
     }
 
-    /// The waiting chunk that is needed first, if memory has room for it until then.
-    std::uint32_t pull(OpIndex op) {
+    /// The waiting chunk that is needed first, if memory has room for it and `spare` until then.
+    std::uint32_t pull(OpIndex op, std::uint64_t spare) {
         while (!waiting_.empty()) {
             const Waiting w = waiting_.top();
             if (w.deadline <= position_) {
@@ -405,7 +465,8 @@ class Scheduler : private ReplayDirector {
             Chunk& chunk = chunks_[w.chunk];
             if (round_ == 0 || us_until(w.deadline) > horizon_us_) return kNone;
             const auto bytes = static_cast<std::int64_t>(chunk.bytes);
-            const auto room = static_cast<std::int64_t>(options_.budget_bytes) - bytes;
+            const auto room = static_cast<std::int64_t>(options_.budget_bytes) - bytes -
+                              static_cast<std::int64_t>(spare);
             const OpIndex end = op + static_cast<OpIndex>(w.deadline - position_);
             if (issued_.max(op, end) > room || present_.max(op, end) > room) return kNone;
             waiting_.pop();
@@ -475,6 +536,7 @@ class Scheduler : private ReplayDirector {
     std::vector<DirtyPart> dirty_;   ///< in the order of their evictions
     std::vector<std::uint32_t> first_dirty_;
     std::vector<std::vector<std::uint32_t>> written_;  ///< parts, by the operation that writes them
+    std::uint64_t largest_bytes_ = 0;                  ///< of what is moved in one go
     std::uint64_t early_margin_bytes_ = 0;
     std::uint64_t stalled_margin_bytes_ = 0;
     std::uint64_t early_ = 0;  ///< copied in advance, and not yet evicted
@@ -498,7 +560,8 @@ class Scheduler : private ReplayDirector {
     double best_horizon_ = 1;
     int round_ = -1;
     std::uint64_t position_ = 0;
-    Plan plan_;                           ///< its evictions, while the replay runs
+    Plan plan_;                           ///< evictions without a copy, while the replay runs
+    std::vector<Action> evictions_;       ///< the others, of the last round
     std::vector<Action> issued_actions_;  ///< fetches and copies of the last round
 };
 
