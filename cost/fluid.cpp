@@ -417,7 +417,7 @@ class Fluid {
         }
     }
 
-    /// Whole gaps first, longest first: parts cost latency.
+    /// Whole gaps first, longest or largest first: parts cost latency.
     void distribute(const Class& c, const std::vector<double>& x) {
         std::vector<double> dirty(c.spans.size());
         std::vector<double> clean(c.spans.size());
@@ -431,7 +431,7 @@ class Fluid {
             const auto length = [&](std::uint32_t g) {
                 return table_.gaps[g].to - table_.gaps[g].from;
             };
-            return length(a[0]) > length(b[0]);
+            return options_.largest_first ? bytes(a[0]) > bytes(b[0]) : length(a[0]) > length(b[0]);
         });
         // Every content takes the same share of what is left, so that chains of gaps stay whole.
         for (const auto& gaps : members) {

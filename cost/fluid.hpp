@@ -56,6 +56,9 @@ struct FluidOptions {
     bool exact = false;
     std::uint64_t headroom_bytes = 0;
     double headroom_per_us = 0;
+    /// Contents that are one to the program leave the largest first, so that there are fewer
+    /// transfers, not the longest gaps.
+    bool largest_first = false;
     /// `caution` and `chunk_bytes` are not read, and only `iteration_us` is for use.
     bool lower_bound = false;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -38,18 +39,22 @@ struct Attempt {
     bool whole = false;   ///< the fluid of the whole iteration, also where it repeats itself
     double chunks = 1;    ///< size of the parts that move, as a share of the usual one
     bool trim = false;    ///< as SelectionOptions::trim, without headroom
-    /// Memory that selection keeps free for what comes in: a share of a part, and one of what the
-    /// link brings while an operation runs. Instead of `headroom`, which the fluid still has.
+    /// Memory that selection keeps free for what comes in: a share of a usual part, and one of what
+    /// the link brings while an operation runs. Instead of `headroom`, which the fluid still has.
     double spare_part = 0;
     double spare_pace = 0;
     bool exact = false;       ///< as FluidOptions::exact
+    double exact_part = 0;    ///< with that: as spare_part, for the fluid
+    double exact_pace = 0;    ///< likewise
+    bool largest = false;     ///< as FluidOptions::largest_first
     std::uint64_t units = 4;  ///< as ScheduleOptions::units
     bool furthest = false;    ///< as SelectionOptions::furthest_next_use, without a fluid
     bool large = false;       ///< with that: tensors of a part or more first
 
     bool same_fluid(const Attempt& o) const {
         return slots == o.slots && caution == o.caution && headroom == o.headroom &&
-               apart == o.apart && strict == o.strict && whole == o.whole && exact == o.exact;
+               apart == o.apart && strict == o.strict && whole == o.whole && exact == o.exact &&
+               exact_part == o.exact_part && exact_pace == o.exact_pace && largest == o.largest;
     }
 };
 /// For whole tensors, for short iterations, and for those that repeat themselves a few times.
@@ -61,54 +66,101 @@ constexpr std::array<Attempt, 3> kAttempts{
 /// of nine fluids with up to 120 ways to bring each into a plan, so that of those that the effort
 /// allows the best is best on 12 handed cases. What has the fluid of the one before takes no more
 /// than a schedule.
-constexpr std::array<Attempt, 13> kLongAttempts{
-    {{.slots = 64, .caution = 0.75, .headroom = 0.01},
-     {.slots = 64,
-      .caution = 0.75,
-      .headroom = 0.01,
-      .chunks = 1.5,
-      .trim = true,
-      .spare_part = 0.25,
-      .spare_pace = 0.5},
-     {.slots = 48,
+constexpr std::array<Attempt, 15> kLongAttempts{
+    {{.slots = 40,
       .caution = 0.5,
-      .headroom = 0.01,
-      .chunks = 1.5,
-      .spare_part = 0.5,
-      .spare_pace = 0.3},
-     {.slots = 48,
-      .caution = 1,
-      .chunks = 1.5,
-      .trim = true,
-      .spare_part = 1,
-      .spare_pace = 0.3,
-      .exact = true},
-     {.slots = 64, .caution = 0.75, .headroom = 0.01, .spare_part = 0.5, .spare_pace = 0.3},
-     {.slots = 64,
-      .caution = 0.75,
-      .headroom = 0.01,
-      .chunks = 0.7,
-      .spare_part = 0.5,
-      .spare_pace = 0.3,
-      .units = 1},
-     {.slots = 64,
-      .caution = 0.5,
-      .headroom = 0.01,
+      .headroom = 0.02,
       .chunks = 3,
       .trim = true,
-      .spare_part = 0.5,
-      .spare_pace = 0.3},
+      .spare_part = 1.5,
+      .spare_pace = 0.15,
+      .largest = true,
+      .units = 2},
      {.slots = 64,
       .caution = 0.5,
-      .headroom = 0.01,
-      .chunks = 1.5,
+      .headroom = 0.015,
+      .chunks = 0.7,
+      .trim = true,
+      .spare_part = 0.5,
+      .spare_pace = 0.5,
+      .largest = true,
+      .units = 8},
+     {.slots = 56,
+      .caution = 0.25,
+      .headroom = 0.04,
       .spare_part = 0.25,
-      .spare_pace = 0.5},
-     {.slots = 24, .caution = 0.5, .chunks = 1.3},
-     {.slots = 32, .caution = 1.0, .headroom = 0.02, .chunks = 1.3, .trim = true},
-     {.slots = 24, .caution = 0.5, .strict = true, .chunks = 1.3, .trim = true},
-     {.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true, .chunks = 0.7},
-     {.slots = 24, .caution = 0.75, .headroom = 0.02, .chunks = 1.3, .trim = true}}};
+      .spare_pace = 0.15,
+      .largest = true,
+      .units = 8},
+     {.slots = 56,
+      .caution = 0.25,
+      .headroom = 0.04,
+      .chunks = 1.3,
+      .trim = true,
+      .spare_part = 0.75,
+      .spare_pace = 0.15,
+      .largest = true,
+      .units = 8},
+     {.slots = 64, .caution = 1, .headroom = 0.01, .chunks = 0.7, .trim = true, .spare_part = 1.5},
+     {.slots = 32,
+      .caution = 1,
+      .chunks = 0.5,
+      .spare_part = 0.5,
+      .spare_pace = 0.3,
+      .exact = true,
+      .exact_part = 1.75,
+      .exact_pace = 0.5,
+      .largest = true},
+     {.slots = 64,
+      .caution = 1,
+      .chunks = 2.2,
+      .trim = true,
+      .spare_part = 1,
+      .spare_pace = 0.5,
+      .exact = true,
+      .exact_part = 1,
+      .exact_pace = 0.5,
+      .largest = true,
+      .units = 2},
+     {.slots = 64,
+      .caution = 1,
+      .chunks = 1.6,
+      .spare_part = 0.75,
+      .spare_pace = 0.15,
+      .exact = true,
+      .exact_part = 1,
+      .exact_pace = 0.5,
+      .largest = true,
+      .units = 2},
+     {.slots = 24, .caution = 0.75, .chunks = 1.6, .spare_part = 1, .largest = true},
+     {.slots = 40,
+      .caution = 1,
+      .headroom = 0.03,
+      .strict = true,
+      .chunks = 1.6,
+      .spare_part = 0.75,
+      .spare_pace = 0.5,
+      .units = 2},
+     {.slots = 24,
+      .caution = 0.75,
+      .headroom = 0.01,
+      .chunks = 1.6,
+      .spare_part = 1,
+      .largest = true},
+     {.slots = 64, .caution = 0.5, .headroom = 0.01, .chunks = 0.5, .spare_part = 1},
+     {.slots = 24,
+      .caution = 0.75,
+      .chunks = 0.5,
+      .spare_part = 1,
+      .spare_pace = 0.3,
+      .largest = true},
+     {.slots = 64, .caution = 0.75, .spare_part = 0.25, .spare_pace = 0.5, .units = 1},
+     {.slots = 64,
+      .caution = 1,
+      .chunks = 0.5,
+      .spare_part = 1.75,
+      .exact = true,
+      .exact_part = 1.75}}};
 /// For iterations that repeat themselves more often.
 constexpr std::array<Attempt, 4> kRepeatingAttempts{
     {{.slots = 48, .caution = 0.5, .strict = true},
@@ -152,9 +204,10 @@ constexpr std::size_t kLeastPeriods = 2;            ///< with more it does
 constexpr double kAsGood = 1.003;                   // what being sure of a slower link may cost
 constexpr double kSafe = 1.02;                      // what a slower link may cost without that
 constexpr double kAboutAsGood = 1.01;
-constexpr double kClearlySlower = 1.002;  // than the best, by the schedule
-constexpr double kHopeless = 1.003;       // also with the fetches in another order
-constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
+constexpr double kHopeless = 1.005;   // than the best, by the schedule: not worth a replay
+constexpr double kNoSlower = 1.0005;  // worth one with the fetches in either order
+constexpr int kComparisons = 2;       // of both orders, before only the better one is replayed
+constexpr double kLinkBound = 1.02;   ///< slowdown from which less to move is worth more than room
 
 class Planner {
   public:
@@ -310,10 +363,10 @@ class Planner {
         const double slots = std::min(static_cast<double>(attempt.slots), ops);
         const double schedules_ms = (is_short() && !attempt.furthest ? 2 : 1) * schedule_ms();
         if (attempt.furthest || (solved_ && solved_->same_fluid(attempt))) return schedules_ms;
-        return 8e-5 * slots * slots * slots + 5e-4 * ops + schedules_ms;
+        return 2.3e-5 * slots * slots * slots + 0.037 * slots + 1e-4 * ops + schedules_ms;
     }
     double schedule_ms() const {
-        return 0.8 + (repeats_ ? 5e-3 : 3.5e-3) * static_cast<double>(workload_.op_count());
+        return 0.8 + (repeats_ ? 5e-3 : 3.15e-3) * static_cast<double>(workload_.op_count());
     }
 
     double limit_ms() const {
@@ -347,7 +400,8 @@ class Planner {
         const double chunk = attempt.chunks * static_cast<double>(chunk_bytes_);
         headroom_per_us_ = attempt.spare_pace * 1e3 * machine_.link.to_device.gbps;
         if (attempt.spare_part > 0) {
-            headroom_bytes_ = static_cast<std::uint64_t>(attempt.spare_part * chunk);
+            headroom_bytes_ =
+                static_cast<std::uint64_t>(attempt.spare_part * static_cast<double>(chunk_bytes_));
         }
         schedule_.chunk_bytes =
             attempt.small_parts ? kSmallChunkBytes : static_cast<std::uint64_t>(chunk);
@@ -368,8 +422,10 @@ class Planner {
             options.copies_in_advance = request_.copies_in_advance;
             options.strict = attempt.strict || workload_.op_count() <= kShortIteration;
             options.exact = attempt.exact;
-            options.headroom_bytes = attempt.exact ? headroom_bytes_ : 0;
-            options.headroom_per_us = attempt.exact ? headroom_per_us_ : 0;
+            options.headroom_bytes =
+                static_cast<std::uint64_t>(attempt.exact_part * static_cast<double>(chunk_bytes_));
+            options.headroom_per_us = attempt.exact_pace * 1e3 * machine_.link.to_device.gbps;
+            options.largest_first = attempt.largest;
             fluid_ = fluid_of(as_seen, options, attempt.whole);
             solved_ = &attempt;
         }
@@ -447,15 +503,29 @@ class Planner {
         }
         Schedule made = schedule(workload_, machine_, table, *away, schedule_);
         scheduled_us_ = made.last_round_us;
-        const double slower = best_ ? made.last_round_us / best_->predicted.iteration_us : 1;
         const std::uint64_t host_bytes = most_absent(table, *away);
-        bool better = slower <= kClearlySlower && keep(std::move(made.plan), host_bytes);
-        if (slower <= kHopeless) better |= keep(std::move(made.by_place), host_bytes);
+        const double slower = best_ ? made.last_round_us / best_->predicted.iteration_us : 1;
+        if (slower > kHopeless) return false;
+        const bool both = slower <= kNoSlower || compared_ < kComparisons;
+        double as_issued_us = 0;
+        double by_place_us = 0;
+        bool better = false;
+        if (both || as_issued_wins_ >= 0) {
+            better |= keep(std::move(made.plan), host_bytes, as_issued_us);
+        }
+        if (both || as_issued_wins_ < 0) {
+            better |= keep(std::move(made.by_place), host_bytes, by_place_us);
+        }
+        if (both && as_issued_us != by_place_us) {
+            ++compared_;
+            as_issued_wins_ += as_issued_us < by_place_us ? 1 : -1;
+        }
         return better;
     }
 
-    /// Replays a plan and keeps it if it is the best so far.
-    bool keep(Plan plan, std::uint64_t host_bytes) {
+    /// Replays a plan and keeps it if it is the best so far. `us`: of its iteration.
+    bool keep(Plan plan, std::uint64_t host_bytes, double& us) {
+        us = std::numeric_limits<double>::infinity();
         auto replayed = replay(workload_, machine_, request_.budget_bytes, plan,
                                {.timeline = true, .max_iterations = 12});
         if (!replayed) {
@@ -466,7 +536,8 @@ class Planner {
                                failed.message};
             return false;
         }
-        if (best_ && best_->predicted.iteration_us <= replayed->iteration_us) return false;
+        us = replayed->iteration_us;
+        if (best_ && best_->predicted.iteration_us <= us) return false;
         best_ = PlanResult{
             .plan = std::move(plan), .predicted = std::move(*replayed), .host_bytes = host_bytes};
         if (request_.on_better) {
@@ -519,6 +590,8 @@ class Planner {
     bool furthest_ = false;                   ///< likewise
     std::uint64_t furthest_least_bytes_ = 0;  ///< likewise
     double scheduled_us_ = 0;                 ///< what the last schedule takes
+    int compared_ = 0;                        ///< plans replayed with both orders of fetches
+    int as_issued_wins_ = 0;                  ///< of those, less those faster by place
     std::vector<double> axis_;
     std::optional<Condensed> condensed_;  ///< what the fluid is made for, where it repeats itself
     GapTable condensed_table_;
