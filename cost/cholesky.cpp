@@ -116,7 +116,16 @@ LIBSWAP_INLINE void solve(const double* a, std::size_t rows, std::size_t stride,
         const double* row = a + i * stride;
         const double value = b[i] / row[i];
         b[i] = value;
-        for (std::size_t c = i + 1; c < rows; ++c) b[c] -= row[c] * value;
+        std::size_t c = i + 1;
+        for (; c + kLanes <= rows; c += kLanes) {
+            Vector l;
+            Vector r;
+            load(row + c, l);
+            load(b + c, r);
+            r -= l * value;
+            std::memcpy(b + c, &r, sizeof r);
+        }
+        for (; c < rows; ++c) b[c] -= row[c] * value;
     }
     for (std::size_t i = rows; i-- > 0;) {
         const double* row = a + i * stride;
@@ -147,9 +156,8 @@ __attribute__((target("avx512f"))) bool factor_avx512(double* a, std::size_t row
                                                       std::size_t stride) {
     return factor<Eight, 8, 3>(a, rows, stride);
 }
-__attribute__((target("avx2,fma"), optimize("O3"))) void solve_avx2(const double* a,
-                                                                    std::size_t rows,
-                                                                    std::size_t stride, double* b) {
+__attribute__((target("avx2,fma"))) void solve_avx2(const double* a, std::size_t rows,
+                                                    std::size_t stride, double* b) {
     solve<Four>(a, rows, stride, b);
 }
 bool has_avx512() {
