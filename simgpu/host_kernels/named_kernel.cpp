@@ -7,11 +7,17 @@
 namespace simgpu {
 
 NamedKernel find_named_kernel(const KernelName& name) {
-    for (const auto find :
-         {torch::find_elementwise, torch::find_reduce, torch::find_softmax, torch::find_layer_norm,
-          torch::find_loss, torch::find_embedding, torch::find_max_pool,
-          torch::find_flash_attention, torch::find_multi_tensor, torch::find_scatter_gather,
-          torch::find_cat, torch::find_indices}) {
+    for (const auto find : {torch::find_elementwise,  torch::find_reduce,
+                            torch::find_softmax,      torch::find_layer_norm,
+                            torch::find_loss,         torch::find_embedding,
+                            torch::find_max_pool,     torch::find_flash_attention,
+                            torch::find_multi_tensor, torch::find_scatter_gather,
+                            torch::find_cat,          torch::find_indices,
+                            torch::find_radix_sort,   torch::find_sort,
+                            torch::find_top_k,        torch::find_scan,
+                            torch::find_unique,       torch::find_histograms,
+                            torch::find_arg_reduce,   torch::find_embedding_segments,
+                            torch::find_index_rows,   torch::find_layout}) {
         if (NamedKernel kernel = find(name)) return kernel;
     }
     return {};

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// torch.gather and torch.scatter without a reduction (torch 2.15's ScatterGatherKernel.cu): one
+// torch.gather and torch.scatter, also with a reduction (torch 2.15's ScatterGatherKernel.cu): one
 // lambda whose captures its name lists.
 
+#include <cmath>
 #include <cstring>
 #include <string_view>
 
 #include "simgpu/host_kernels/torch/families.hpp"
 #include "simgpu/host_kernels/torch/offsets.hpp"
+#include "simgpu/host_kernels/torch/scalar_type.hpp"
 
 namespace simgpu::torch {
 namespace {
@@ -59,6 +61,71 @@ bool move(const NamedLaunch& launch, std::uint32_t element, bool scatters) {
     return true;
 }
 
+enum class Combine : std::uint8_t { Add, Multiply, Maximum, Minimum, Unknown };
+
+double combine(Combine how, double a, double b) {
+    switch (how) {
+        case Combine::Multiply:
+            return a * b;
+        case Combine::Maximum:
+            return std::isnan(a) || a > b ? a : b;
+        case Combine::Minimum:
+            return std::isnan(a) || a < b ? a : b;
+        default:
+            return a + b;
+    }
+}
+
+/// Combines the source's elements with the output's places by index, one after the other.
+bool reduce(const NamedLaunch& launch, ScalarType type, Combine how) {
+    Offsets offsets;
+    if (!offsets.read(launch.parameter(1), 3)) return false;
+    const std::uint64_t count = launch.get<std::uint32_t>(0);
+    const Captures c = captures(launch, 3);
+    if (c.bound <= 0 || c.stride < 0 || count == 0) return count == 0;
+    const std::uint32_t width = size_of(type);
+    const auto reach = static_cast<std::uint64_t>((c.bound - 1) * c.stride) * width;
+    auto* out = launch.write<std::byte>(c.out, offsets.extent(0, count, width) + reach);
+    const auto* src = launch.read<std::byte>(launch.get<std::uint64_t>(1, c.last),
+                                             offsets.extent(1, count, width));
+    const auto* index = launch.read<std::byte>(c.index, offsets.extent(2, count, 8));
+    if (out == nullptr || src == nullptr || index == nullptr) return true;
+    offsets.for_each(count, [&](std::uint64_t, const auto& at) {
+        std::int64_t i = 0;
+        std::memcpy(&i, index + at[2], sizeof(i));
+        if (i < 0 || i >= c.bound) return;  // traps on a device
+        std::byte* to = out + at[0] + static_cast<std::uint64_t>(i * c.stride) * width;
+        store(type, to, combine(how, load(type, to), load(type, src + at[1])));
+    });
+    launch.cost(static_cast<double>(count), static_cast<double>(count) * (8 + 3.0 * width));
+    return true;
+}
+
+Combine combination(const KernelName& name) {
+    for (const auto& [text, how] :
+         {std::pair<std::string_view, Combine>{"::ReduceAdd>", Combine::Add},
+          {"::ReduceMean>", Combine::Add},
+          {"::ReduceMultiply>", Combine::Multiply},
+          {"::ReduceMaximum>", Combine::Maximum},
+          {"::ReduceMinimum>", Combine::Minimum}}) {
+        if (name.mentions(text)) return how;
+    }
+    return Combine::Unknown;
+}
+
+NamedKernel find_scatter_reduce(const KernelName& name) {
+    constexpr std::string_view kKernel = "_cuda_scatter_gather_internal_kernel<";
+    const std::size_t at = name.full.find(kKernel);
+    const Combine how = combination(name);
+    if (at == std::string::npos || how == Combine::Unknown) return {};
+    // <scatters, element, index>
+    const auto types = split_list(inside_bracket(name.full, at + kKernel.size() - 1));
+    if (types.size() != 3 || types[0] != "true" || types[2] != "long") return {};
+    const ScalarType type = scalar_type(types[1]);
+    if (type == ScalarType::Unknown) return {};
+    return [=](const NamedLaunch& launch) { return reduce(launch, type, how); };
+}
+
 /// Sets the output's places by index to one value.
 bool fill(const NamedLaunch& launch, std::uint32_t element) {
     Offsets offsets;
@@ -97,8 +164,9 @@ std::uint32_t element_bytes(const KernelName& name) {
 
 NamedKernel find_scatter_gather(const KernelName& name) {
     const std::uint32_t bytes = element_bytes(name);
-    if (name.base != "_scatter_gather_elementwise_kernel" || !name.mentions("TensorAssign") ||
-        !name.mentions(", long>::operator()") || bytes == 0)
+    if (name.base != "_scatter_gather_elementwise_kernel") return {};
+    if (NamedKernel kernel = find_scatter_reduce(name)) return kernel;
+    if (!name.mentions("TensorAssign") || !name.mentions(", long>::operator()") || bytes == 0)
         return {};
     if (name.mentions("_cuda_scatter_fill_internal_kernel<"))
         return [bytes](const NamedLaunch& launch) { return fill(launch, bytes); };
