@@ -24,11 +24,6 @@ struct Form {
     bool place_alone = false;
 };
 
-bool is_float(ScalarType type) {
-    return type == ScalarType::Float || type == ScalarType::Double || type == ScalarType::Half ||
-           type == ScalarType::BFloat16;
-}
-
 /// Grows with how much an element is wanted. NaNs always are most.
 std::uint64_t wish(ScalarType type, bool least, const std::byte* from) {
     const std::uint64_t bits = ordered_bits(type, from);

@@ -32,6 +32,10 @@ struct Form {
     std::size_t element = 0;
     std::size_t dims = 0;
     std::size_t inputs = 0;
+    std::size_t shapes = 0;
+    /// Elements that are moved as one, of `element` bytes together: the output's shape counts such,
+    /// and the inputs are contiguous.
+    std::size_t together = 1;
 };
 
 /// Where element `index` lies in the output, whose dimension `joined` is `joined_size` long here.
@@ -46,9 +50,10 @@ std::uint64_t place(const Shape& out, std::size_t dims, std::size_t joined,
     return offset + index * out.strides[0];
 }
 
-/// (out, inputs, shape of the output, joined dimension, its stride in the output). The inputs'
+/// (out, inputs, shape of the output, joined dimension, its stride in the output or, where several
+/// elements are moved as one, the elements of an inner slice). The inputs'
 /// struct lists addresses, then where each begins along the dimension, its size there, its
-/// elements, and whether it is contiguous.
+/// elements, whether it is contiguous, and the shapes of those that are not.
 bool cat(const NamedLaunch& launch, const Form& form) {
     const Shape out(launch, 2, 0);
     const auto joined = launch.get<std::uint32_t>(3);
@@ -58,22 +63,28 @@ bool cat(const NamedLaunch& launch, const Form& form) {
     const auto number = [&](std::size_t list, std::size_t input) {
         return launch.get<std::uint32_t>(1, form.inputs * (8 + 4 * list) + 4 * input);
     };
-    for (std::size_t i = 0; i < count; ++i)
-        if (launch.get<std::uint8_t>(1, form.inputs * 20 + i) == 0) return false;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t elements = number(2, i);
-        const std::uint32_t size = number(1, i);
+        const bool several = form.together > 1;
+        const std::uint64_t elements = number(2, i) / form.together;
+        const auto size = static_cast<std::uint32_t>(
+            several ? std::uint64_t{number(1, i)} * joined_stride / form.together : number(1, i));
         if (elements == 0 || size == 0) continue;
-        const std::uint64_t first = std::uint64_t{number(0, i)} * joined_stride;
+        const std::uint64_t first = std::uint64_t{number(0, i)} * joined_stride / form.together;
         const std::uint64_t last = place(out, form.dims, joined, size, elements - 1);
-        const auto* from =
-            launch.read<std::byte>(launch.get<std::uint64_t>(1, 8 * i), elements * form.element);
+        const bool strided = form.together == 1 && form.shapes > i &&
+                             launch.get<std::uint8_t>(1, form.inputs * 20 + i) == 0;
+        const Shape in(launch, 1, (form.inputs * 21 + 3) / 4 * 4 + i * sizeof(Shape));
+        const auto source = [&](std::uint64_t e) {
+            return strided ? place(in, form.dims, joined, size, e) : e;
+        };
+        const auto* from = launch.read<std::byte>(launch.get<std::uint64_t>(1, 8 * i),
+                                                  (source(elements - 1) + 1) * form.element);
         auto* to = launch.write<std::byte>(launch.get<std::uint64_t>(0) + first * form.element,
                                            (last + 1) * form.element);
         if (from == nullptr || to == nullptr) return true;
         for (std::uint64_t e = 0; e < elements; ++e)
             std::memcpy(to + place(out, form.dims, joined, size, e) * form.element,
-                        from + e * form.element, form.element);
+                        from + source(e) * form.element, form.element);
         launch.cost(0, 2.0 * static_cast<double>(elements * form.element));
     }
     return true;
@@ -87,13 +98,20 @@ std::size_t number(const std::string& text) {
 
 NamedKernel find_cat(const KernelName& name) {
     const auto& arguments = name.template_arguments;
-    if (name.base.rfind("CatArrayBatchedCopy", 0) != 0 || name.base.ends_with("_vectorized") ||
-        arguments.size() < 5 || arguments[1] != "unsigned int")
+    if (name.base.rfind("CatArrayBatchedCopy", 0) != 0 || arguments.size() < 5 ||
+        arguments[1] != "unsigned int")
         return {};
     const std::size_t width = arguments[0].find("OpaqueType<");
     if (width == std::string::npos) return {};
-    const Form form{number(arguments[0].substr(width + std::strlen("OpaqueType<"))),
-                    number(arguments[2]), number(arguments[3])};
+    Form form{number(arguments[0].substr(width + std::strlen("OpaqueType<"))), number(arguments[2]),
+              number(arguments[3]), number(arguments[4])};
+    if (name.base.ends_with("_vectorized")) {
+        // (..., bytes moved as one, elements in them)
+        if (arguments.size() != 7) return {};
+        form.element = number(arguments[5]);
+        form.together = number(arguments[6]);
+        if (form.together < 2) return {};
+    }
     if (form.element == 0 || form.dims == 0 || form.dims > kMostDims || form.inputs == 0) return {};
     return [form](const NamedLaunch& launch) { return cat(launch, form); };
 }

@@ -50,6 +50,7 @@ bool run(const NamedLaunch& launch, const ElementwiseOp& op, const Tensors& tens
         if (elements.data[i] == nullptr) return true;
         bytes += static_cast<double>(extent);
     }
+    elements.launch = &launch;
     op.apply(elements);
     launch.cost(static_cast<double>(elements.count * (op.inputs + 1)), bytes);
     return true;
@@ -92,9 +93,11 @@ bool run_strided(const NamedLaunch& launch, const ElementwiseOp& op, bool casts)
     for (std::size_t i = 0; i < count; ++i)
         tensors.addresses[i] = launch.get<std::uint64_t>(1, data + 8 * i);
     const std::size_t state = data + 8 * count;
-    if (state > lambda.size()) return false;
+    if (state + 1 > lambda.size()) return false;
     elements.state = lambda.subspan(state);
-    if (casts) return false;
+    // The types lie behind the functor: an empty one has a byte.
+    if (casts && (!op.empty || !read_types(lambda.subspan(state + 1), count, tensors.types.data())))
+        return false;
     return run(launch, op, tensors, elements);
 }
 

@@ -36,6 +36,18 @@ struct Elements {
             std::memcpy(&value, state.data() + offset, sizeof(T));
         return value;
     }
+    /// The launch, for what else a functor reads.
+    const NamedLaunch* launch = nullptr;
+
+    /// Whole numbers, some of which a double does not hold.
+    bool all_integers() const {
+        bool wide = false;
+        for (std::size_t i = 0; i <= inputs; ++i) {
+            if (is_float(types[i])) return false;
+            wide = wide || is_wide(types[i]);
+        }
+        return wide;
+    }
     bool all_float() const {
         for (std::size_t i = 0; i <= inputs; ++i) {
             if (types[i] != ScalarType::Float) return false;
@@ -50,6 +62,8 @@ struct ElementwiseOp {
     /// Output first, as the functor takes and gives them.
     std::array<ScalarType, kMostInputs + 1> types{};
     void (*apply)(const Elements&) = nullptr;
+    /// Surely holds no values.
+    bool empty = false;
 };
 
 /// The functor whose C++ type is `text`; `apply` is null where it is not known. @thread any
@@ -87,6 +101,18 @@ void for_each_element(const Elements& e, Function function) {
         const double result = call(
             kIndices, [&](auto i) { return load(e.types[i + 1], e.data[i + 1] + offsets[i + 1]); });
         store(e.types[0], e.data[0] + offsets[0], result);
+    });
+}
+
+/// The same on whole numbers of 64 bits.
+template <std::size_t Inputs, typename Function>
+void for_each_integer(const Elements& e, Function function) {
+    const auto call = [&]<std::size_t... I>(std::index_sequence<I...>, const auto& offsets) {
+        return function(load_integer(e.types[I + 1], e.data[I + 1] + offsets[I + 1])...);
+    };
+    e.offsets.for_each(e.count, [&](std::uint64_t, const auto& offsets) {
+        store_integer(e.types[0], e.data[0] + offsets[0],
+                      call(std::make_index_sequence<Inputs>{}, offsets));
     });
 }
 

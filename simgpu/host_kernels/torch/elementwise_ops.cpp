@@ -4,33 +4,128 @@
 // PyTorch's element-wise functors by name. Where a functor holds values, they lie as its C++
 // definition in torch 2.15 orders them.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "simgpu/host_kernels/torch/elementwise.hpp"
+#include "simgpu/host_kernels/torch/elementwise_rows.hpp"
 
 namespace simgpu::torch {
 namespace {
 
-/// The type in which a functor for elements of `type` calculates, and holds its values.
-ScalarType calculating(ScalarType type) {
-    return type == ScalarType::Half || type == ScalarType::BFloat16 ? ScalarType::Float : type;
-}
-
-/// The functor's value number `index`, values of one type in a row.
-double value(const Elements& e, std::size_t index, ScalarType type, std::size_t first = 0) {
-    const ScalarType held = calculating(type);
-    const std::size_t at = first + index * size_of(held);
-    return at + size_of(held) <= e.state.size() ? load(held, e.state.data() + at) : 0;
-}
-
-double value(const Elements& e, std::size_t index) { return value(e, index, e.types[0]); }
-
-double multiply(double a, double b) { return a * b; }
-double divide(double a, double b) { return a / b; }
+/// Operations on two numbers, doubles or whole ones, which wrap around.
+struct Multiply {
+    double operator()(double a, double b) const { return a * b; }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const {
+        return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) *
+                                         static_cast<std::uint64_t>(b));
+    }
+};
+struct Divide {
+    double operator()(double a, double b) const { return a / b; }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const { return b == 0 ? 0 : a / b; }
+};
+struct DivideDown {
+    double operator()(double a, double b) const {
+        if (b == 0) return a / b;
+        const double rest = std::fmod(a, b);
+        double quotient = (a - rest) / b;
+        if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
+        return std::round(quotient);
+    }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const {
+        if (b == 0) return 0;
+        return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+    }
+};
+struct DivideToZero {
+    double operator()(double a, double b) const { return std::trunc(a / b); }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const { return b == 0 ? 0 : a / b; }
+};
+/// Of the divisor's sign.
+struct Remainder {
+    double operator()(double a, double b) const {
+        const double rest = std::fmod(a, b);
+        return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
+    }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const {
+        if (b == 0) return 0;
+        const std::int64_t rest = a % b;
+        return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
+    }
+};
+/// Of the dividend's sign.
+struct FloatRemainder {
+    double operator()(double a, double b) const { return std::fmod(a, b); }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const { return b == 0 ? 0 : a % b; }
+};
+struct Greater {
+    double operator()(double a, double b) const {
+        return std::isnan(a) ? a : std::isnan(b) ? b : std::fmax(a, b);
+    }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const { return std::max(a, b); }
+};
+struct GreaterNumber {
+    double operator()(double a, double b) const { return std::fmax(a, b); }
+};
+struct LessNumber {
+    double operator()(double a, double b) const { return std::fmin(a, b); }
+};
+struct Less {
+    double operator()(double a, double b) const {
+        return std::isnan(a) ? a : std::isnan(b) ? b : std::fmin(a, b);
+    }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const { return std::min(a, b); }
+};
+/// Operations on bits: doubles hold whole numbers here.
+template <typename Whole>
+struct OnBits {
+    double operator()(double a, double b) const {
+        return static_cast<double>(
+            Whole{}(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+    }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const { return Whole{}(a, b); }
+};
+struct ShiftLeft {
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const {
+        return b < 0 || b > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
+    }
+};
+struct ShiftRight {
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const {
+        return a >> std::clamp<std::int64_t>(b, 0, 63);
+    }
+};
+template <typename F>
+struct Floating {
+    double operator()(double a, double b) const { return F{}(a, b); }
+    std::int64_t operator()(std::int64_t a, std::int64_t b) const {
+        return static_cast<std::int64_t>(F{}(static_cast<double>(a), static_cast<double>(b)));
+    }
+};
+struct ArcTangent {
+    double operator()(double a, double b) const { return std::atan2(a, b); }
+};
+struct TimesLog {
+    double operator()(double a, double b) const {
+        if (std::isnan(b)) return b;
+        return a == 0 ? 0 : a * std::log(b);
+    }
+};
+struct Both {
+    double operator()(double a, double b) const { return a != 0 && b != 0 ? 1 : 0; }
+};
+struct Either {
+    double operator()(double a, double b) const { return a != 0 || b != 0 ? 1 : 0; }
+};
+struct OneOf {
+    double operator()(double a, double b) const { return (a != 0) != (b != 0) ? 1 : 0; }
+};
 
 double relu_like(double x, double low, double high) {
     return std::isnan(x) ? x : std::fmin(std::fmax(x, low), high);
@@ -54,23 +149,28 @@ double gelu_slope(double x) {
     return 0.5 * (1 + std::erf(x * M_SQRT1_2)) + x * kDensity * std::exp(-0.5 * x * x);
 }
 
-template <double (*F)(double)>
-void unary(const Elements& e) {
-    for_each_element<1>(e, F);
-}
-
-template <double (*F)(double, double)>
-void binary(const Elements& e) {
-    for_each_element<2>(e, F);
+template <typename F>
+void on_tensors(const Elements& e) {
+    if (e.all_integers())
+        for_each_integer<2>(e, F{});
+    else
+        for_each_element<2>(e, F{});
 }
 
 /// With the functor's one value on the left, or on the right. The operation itself comes first, an
 /// empty object, or an enumerator.
-template <double (*F)(double, double), bool Left>
+template <typename F, bool Left>
 void with_scalar(const Elements& e) {
     const ScalarType type = e.types[1];
-    const double held = value(e, 0, type, size_of(calculating(type)));
-    for_each_element<1>(e, [held](double x) { return Left ? F(held, x) : F(x, held); });
+    const std::size_t at = size_of(calculating(type));
+    if (e.all_integers() && at + size_of(type) <= e.state.size()) {
+        const std::int64_t held = load_integer(type, e.state.data() + at);
+        for_each_integer<1>(e,
+                            [held](std::int64_t x) { return Left ? F{}(held, x) : F{}(x, held); });
+        return;
+    }
+    const double held = value(e, 0, type, at);
+    for_each_element<1>(e, [held](double x) { return Left ? F{}(held, x) : F{}(x, held); });
 }
 
 template <double (*F)(double)>
@@ -84,21 +184,39 @@ void fill(const Elements& e) {
 }
 
 void copy(const Elements& e) {
+    if (e.all_integers()) return for_each_integer<1>(e, [](std::int64_t x) { return x; });
     for_each_element<1>(e, [](double x) { return x; });
 }
 
 void add_scaled(const Elements& e) {
+    if (e.all_integers()) {
+        const std::int64_t times = load_integer(e.types[0], e.state.data());
+        for_each_integer<2>(e, [times](std::int64_t a, std::int64_t b) { return a + times * b; });
+        return;
+    }
     const double alpha = value(e, 0);
     for_each_element<2>(e, [alpha](double a, double b) { return a + alpha * b; });
 }
 
+/// The functor's two values (other, times) in a sum of whole numbers.
+template <bool ToOther>
+void add_whole(const Elements& e) {
+    const std::uint32_t width = size_of(e.types[0]);
+    const std::int64_t other = load_integer(e.types[0], e.state.data());
+    const std::int64_t times = load_integer(e.types[0], e.state.data() + width);
+    for_each_integer<1>(
+        e, [=](std::int64_t x) { return ToOther ? other + times * x : x + times * other; });
+}
+
 void add_scalar(const Elements& e) {
+    if (e.all_integers()) return add_whole<false>(e);
     const double other = value(e, 0);
     const double alpha = value(e, 1);
     for_each_element<1>(e, [=](double x) { return x + alpha * other; });
 }
 
 void add_to_scalar(const Elements& e) {
+    if (e.all_integers()) return add_whole<true>(e);
     const double other = value(e, 0);
     const double alpha = value(e, 1);
     for_each_element<1>(e, [=](double x) { return other + alpha * x; });
@@ -136,7 +254,16 @@ void masked_fill(const Elements& e) {
 }
 
 void where(const Elements& e) {
-    for_each_element<3>(e, [](double mask, double a, double b) { return mask != 0 ? a : b; });
+    if (e.types[0] != e.types[2] || e.types[0] != e.types[3]) {
+        for_each_element<3>(e, [](double mask, double a, double b) { return mask != 0 ? a : b; });
+        return;
+    }
+    // They may be anything, taken for numbers of as many bits.
+    const std::uint32_t width = size_of(e.types[0]);
+    e.offsets.for_each(e.count, [&](std::uint64_t, const auto& at) {
+        const std::size_t from = load(e.types[1], e.data[1] + at[1]) != 0 ? 2 : 3;
+        std::memmove(e.data[0] + at[0], e.data[from] + at[from], width);
+    });
 }
 
 void addcmul(const Elements& e) {
@@ -156,8 +283,8 @@ void lerp_scalar(const Elements& e) {
     });
 }
 
-template <bool Equality>
-double compare(std::int32_t operation, double a, double b) {
+template <bool Equality, typename T>
+T compare(std::int32_t operation, T a, T b) {
     if (Equality) return operation == 0 ? a == b : a != b;
     switch (operation) {
         case 0:
@@ -174,7 +301,11 @@ double compare(std::int32_t operation, double a, double b) {
 template <bool Equality>
 void compare_tensors(const Elements& e) {
     const auto operation = e.held<std::int32_t>(0);
-    for_each_element<2>(e, [=](double a, double b) { return compare<Equality>(operation, a, b); });
+    const auto on = [=](auto a, auto b) { return compare<Equality>(operation, a, b); };
+    if (e.all_integers())
+        for_each_integer<2>(e, on);
+    else
+        for_each_element<2>(e, on);
 }
 
 /// An enumerator that says which comparison, then the value.
@@ -183,23 +314,88 @@ void compare_scalar(const Elements& e) {
     const auto operation = e.held<std::int32_t>(0);
     const ScalarType type = e.types[1];
     const std::size_t width = size_of(calculating(type));
-    const double held = value(e, 0, type, width < 4 ? 4 : width);
+    const std::size_t at = width < 4 ? 4 : width;
+    if (e.all_integers() && at + width <= e.state.size()) {
+        const std::int64_t held = load_integer(type, e.state.data() + at);
+        for_each_integer<1>(e, [=](std::int64_t x) {
+            return Left ? compare<Equality>(operation, held, x)
+                        : compare<Equality>(operation, x, held);
+        });
+        return;
+    }
+    const double held = value(e, 0, type, at);
     for_each_element<1>(e, [=](double x) {
         return Left ? compare<Equality>(operation, held, x) : compare<Equality>(operation, x, held);
     });
 }
 
-double bits_and(double a, double b) {
-    return static_cast<double>(static_cast<std::int64_t>(a) & static_cast<std::int64_t>(b));
-}
-double bits_or(double a, double b) {
-    return static_cast<double>(static_cast<std::int64_t>(a) | static_cast<std::int64_t>(b));
-}
 double negate(double x) { return -x; }
+void negate_all(const Elements& e) {
+    if (e.all_integers())
+        for_each_integer<1>(e, [](std::int64_t x) { return -x; });
+    else
+        for_each_element<1>(e, negate);
+}
 double reciprocal(double x) { return 1 / x; }
 double inverse_root(double x) { return 1 / std::sqrt(x); }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double no(double x) { return x == 0; }
+double sign(double x) { return (x > 0 ? 1 : 0) - (x < 0 ? 1 : 0); }
+double square(double x) { return x * x; }
+double cube(double x) { return x * x * x; }
+double inverse_square(double x) { return 1 / (x * x); }
+double power(double x, double y) { return std::pow(x, y); }
+
+void bits_not(const Elements& e) {
+    if (e.types[1] == ScalarType::Bool)
+        for_each_element<1>(e, no);
+    else
+        for_each_integer<1>(e, [](std::int64_t x) { return ~x; });
+}
+
+void power_scalar(const Elements& e) {
+    const double exponent = value(e, 0);
+    for_each_element<1>(e, [exponent](double x) { return std::pow(x, exponent); });
+}
+
+void clamp_tensors(const Elements& e) {
+    for_each_element<3>(e, [](double x, double low, double high) {
+        if (std::isnan(x)) return x;
+        if (std::isnan(low) || std::isnan(high)) return low + high;
+        return std::fmin(std::fmax(x, low), high);
+    });
+}
+
+void lerp_tensor(const Elements& e) {
+    for_each_element<3>(e, [](double a, double b, double weight) {
+        return std::fabs(weight) < 0.5 ? a + weight * (b - a) : b - (b - a) * (1 - weight);
+    });
+}
+
+/// (for NaN, for infinity, for its negative)
+void replace_infinities(const Elements& e) {
+    const double nan = value(e, 0);
+    const double most = value(e, 1);
+    const double least = value(e, 2);
+    for_each_element<1>(e, [=](double x) {
+        if (std::isnan(x)) return nan;
+        return !std::isinf(x) ? x : x > 0 ? most : least;
+    });
+}
+
+/// (address of the source): its next element for each one that the mask chooses. The third input
+/// counts them.
+void masked_scatter(const Elements& e) {
+    const auto source = e.held<std::uint64_t>(0);
+    const std::uint32_t width = size_of(e.types[0]);
+    e.offsets.for_each(e.count, [&](std::uint64_t, const auto& at) {
+        const std::byte* from = e.data[1] + at[1];
+        if (load(e.types[2], e.data[2] + at[2]) != 0) {
+            const auto place = static_cast<std::uint64_t>(load(e.types[3], e.data[3] + at[3]));
+            from = e.launch->read<std::byte>(source + place * width, width);
+        }
+        if (from != nullptr) std::memmove(e.data[0] + at[0], from, width);
+    });
+}
 
 /// The operation inside BinaryFunctor, AUnaryFunctor and BUnaryFunctor.
 struct BinaryRow {
@@ -209,67 +405,97 @@ struct BinaryRow {
     void (*scalar_right)(const Elements&);
 };
 
-template <double (*F)(double, double)>
+template <typename F>
 constexpr BinaryRow binary_row(std::string_view name) {
-    return {name, binary<F>, with_scalar<F, true>, with_scalar<F, false>};
+    return {name, on_tensors<F>, with_scalar<F, true>, with_scalar<F, false>};
 }
 
 constexpr std::array kBinary{
-    binary_row<multiply>("MulFunctor<"),
-    binary_row<divide>("DivFunctor<"),
+    binary_row<Multiply>("MulFunctor<"),
+    binary_row<Divide>("DivFunctor<"),
     BinaryRow{"CompareFunctor<", compare_tensors<false>, compare_scalar<false, true>,
               compare_scalar<false, false>},
     BinaryRow{"CompareEqFunctor<", compare_tensors<true>, compare_scalar<true, true>,
               compare_scalar<true, false>},
-    binary_row<bits_and>("BitwiseAndFunctor<"),
-    binary_row<bits_or>("BitwiseOrFunctor<"),
-};
-
-/// Of the last input's type, of the first one's, or a truth value.
-enum class Result : std::uint8_t { AsInputs, AsFirst, Bool };
-
-struct Row {
-    std::string_view name;
-    /// Something else that the name must say, where the first does not tell apart.
-    std::string_view also;
-    std::size_t inputs;
-    Result result;
-    void (*apply)(const Elements&);
+    binary_row<OnBits<std::bit_and<>>>("BitwiseAndFunctor<"),
+    binary_row<OnBits<std::bit_or<>>>("BitwiseOrFunctor<"),
+    binary_row<OnBits<std::bit_xor<>>>("BitwiseXorFunctor<"),
+    binary_row<OnBits<ShiftLeft>>("::lshift_kernel_cuda"),
+    binary_row<OnBits<ShiftRight>>("::rshift_kernel_cuda"),
+    binary_row<DivideDown>("::div_floor_kernel_cuda"),
+    binary_row<DivideToZero>("::div_trunc_kernel_cuda"),
+    binary_row<Remainder>("::remainder_kernel_cuda"),
+    binary_row<FloatRemainder>("::fmod_kernel_cuda"),
+    binary_row<Greater>("::maximum_kernel_cuda"),
+    binary_row<Less>("::minimum_kernel_cuda"),
+    binary_row<Floating<GreaterNumber>>("::fmax_kernel_cuda"),
+    binary_row<Floating<LessNumber>>("::fmin_kernel_cuda"),
+    binary_row<Floating<ArcTangent>>("::atan2_kernel_cuda"),
+    binary_row<Floating<TimesLog>>("::xlogy_kernel_cuda"),
+    binary_row<Floating<Both>>("::logical_and_kernel_cuda"),
+    binary_row<Floating<Either>>("::logical_or_kernel_cuda"),
+    binary_row<Floating<OneOf>>("::logical_xor_kernel_cuda"),
 };
 
 constexpr std::array kRows{
-    Row{"CUDAFunctor_add<", "", 2, Result::AsInputs, add_scaled},
-    Row{"CUDAFunctorOnSelf_add<", "", 1, Result::AsInputs, add_scalar},
-    Row{"CUDAFunctorOnOther_add<", "", 1, Result::AsInputs, add_to_scalar},
-    Row{"AbsFunctor<", "", 1, Result::AsInputs, unary<std::fabs>},
-    Row{"FillFunctor<", "", 0, Result::AsInputs, fill},
-    Row{"direct_copy_kernel_cuda", "", 1, Result::AsInputs, copy},
-    Row{"GeluCUDAKernelImpl", "GeluType)::{lambda()#1}", 1, Result::AsInputs, unary<gelu_tanh>},
-    Row{"GeluCUDAKernelImpl", "GeluType)::{lambda()#2}", 1, Result::AsInputs, unary<gelu>},
-    Row{"GeluBackwardCUDAKernelImpl", "GeluType)::{lambda()#1}", 2, Result::AsInputs,
-        times_slope<gelu_tanh_slope>},
-    Row{"GeluBackwardCUDAKernelImpl", "GeluType)::{lambda()#2}", 2, Result::AsInputs,
-        times_slope<gelu_slope>},
-    Row{"launch_clamp_scalar", "", 1, Result::AsInputs, clamp},
-    Row{"threshold_kernel_impl", "", 2, Result::AsInputs, threshold},
-    Row{"masked_fill_kernel", "", 2, Result::AsFirst, masked_fill},
-    Row{"where_kernel_impl", "", 3, Result::AsInputs, where},
-    Row{"addcmul_cuda", "", 3, Result::AsInputs, addcmul},
-    Row{"addcdiv_cuda", "", 3, Result::AsInputs, addcdiv},
-    Row{"lerp_scalar_kernel", "", 2, Result::AsInputs, lerp_scalar},
-    Row{"rsqrt_kernel_cuda", "", 1, Result::AsInputs, unary<inverse_root>},
-    Row{"sqrt_kernel_cuda", "", 1, Result::AsInputs, unary<std::sqrt>},
-    Row{"exp_kernel_cuda", "", 1, Result::AsInputs, unary<std::exp>},
-    Row{"log_kernel_cuda", "", 1, Result::AsInputs, unary<std::log>},
-    Row{"tanh_kernel_cuda", "", 1, Result::AsInputs, unary<std::tanh>},
-    Row{"sin_kernel_cuda", "", 1, Result::AsInputs, unary<std::sin>},
-    Row{"cos_kernel_cuda", "", 1, Result::AsInputs, unary<std::cos>},
-    Row{"sigmoid_kernel_cuda", "", 1, Result::AsInputs, unary<sigmoid>},
-    Row{"neg_kernel_cuda", "", 1, Result::AsInputs, unary<negate>},
-    Row{"abs_kernel_cuda", "", 1, Result::AsInputs, unary<std::fabs>},
-    Row{"reciprocal_kernel_cuda", "", 1, Result::AsInputs, unary<reciprocal>},
-    Row{"compare_scalar_kernel<", "::{lambda(", 1, Result::Bool, compare_scalar<false, false>},
-    Row{"logical_not_kernel_cuda", "", 1, Result::Bool, unary<no>},
+    ElementwiseRow{"CUDAFunctor_add<", "", 2, Result::AsInputs, add_scaled},
+    ElementwiseRow{"CUDAFunctorOnSelf_add<", "", 1, Result::AsInputs, add_scalar},
+    ElementwiseRow{"CUDAFunctorOnOther_add<", "", 1, Result::AsInputs, add_to_scalar},
+    ElementwiseRow{"AbsFunctor<", "", 1, Result::AsInputs, unary<std::fabs>},
+    ElementwiseRow{"FillFunctor<", "", 0, Result::AsInputs, fill},
+    ElementwiseRow{"direct_copy_kernel_cuda", "", 1, Result::AsInputs, copy},
+    ElementwiseRow{"GeluCUDAKernelImpl", "GeluType)::{lambda()#1}", 1, Result::AsInputs,
+                   unary<gelu_tanh>},
+    ElementwiseRow{"GeluCUDAKernelImpl", "GeluType)::{lambda()#2}", 1, Result::AsInputs,
+                   unary<gelu>},
+    ElementwiseRow{"GeluBackwardCUDAKernelImpl", "GeluType)::{lambda()#1}", 2, Result::AsInputs,
+                   times_slope<gelu_tanh_slope>},
+    ElementwiseRow{"GeluBackwardCUDAKernelImpl", "GeluType)::{lambda()#2}", 2, Result::AsInputs,
+                   times_slope<gelu_slope>},
+    ElementwiseRow{"launch_clamp_scalar", "", 1, Result::AsInputs, clamp},
+    ElementwiseRow{"threshold_kernel_impl", "", 2, Result::AsInputs, threshold},
+    ElementwiseRow{"masked_fill_kernel", "", 2, Result::AsFirst, masked_fill},
+    ElementwiseRow{"where_kernel_impl", "", 3, Result::AsInputs, where},
+    ElementwiseRow{"addcmul_cuda", "", 3, Result::AsInputs, addcmul},
+    ElementwiseRow{"addcdiv_cuda", "", 3, Result::AsInputs, addcdiv},
+    ElementwiseRow{"lerp_scalar_kernel", "", 2, Result::AsInputs, lerp_scalar},
+    ElementwiseRow{"::rsqrt_kernel_cuda", "", 1, Result::AsInputs, unary<inverse_root>},
+    ElementwiseRow{"::sqrt_kernel_cuda", "", 1, Result::AsInputs, unary<std::sqrt>},
+    ElementwiseRow{"::exp_kernel_cuda", "", 1, Result::AsInputs, unary<std::exp>},
+    ElementwiseRow{"::log_kernel_cuda", "", 1, Result::AsInputs, unary<std::log>},
+    ElementwiseRow{"::tanh_kernel_cuda", "", 1, Result::AsInputs, unary<std::tanh>},
+    ElementwiseRow{"::sin_kernel_cuda", "", 1, Result::AsInputs, unary<std::sin>},
+    ElementwiseRow{"::cos_kernel_cuda", "", 1, Result::AsInputs, unary<std::cos>},
+    ElementwiseRow{"::sigmoid_kernel_cuda", "", 1, Result::AsInputs, unary<sigmoid>},
+    ElementwiseRow{"::neg_kernel_cuda", "", 1, Result::AsInputs, negate_all},
+    ElementwiseRow{"::abs_kernel_cuda", "", 1, Result::AsInputs, unary<std::fabs>},
+    ElementwiseRow{"::reciprocal_kernel_cuda", "", 1, Result::AsInputs, unary<reciprocal>},
+    ElementwiseRow{"compare_scalar_kernel<", "::{lambda(", 1, Result::Bool,
+                   compare_scalar<false, false>},
+    ElementwiseRow{"logical_not_kernel_cuda", "", 1, Result::Bool, unary<no>},
+    ElementwiseRow{"::CompareFunctor<", "", 2, Result::Bool, compare_tensors<false>},
+    ElementwiseRow{"::CompareEqFunctor<", "", 2, Result::Bool, compare_tensors<true>},
+    ElementwiseRow{"::bitwise_not_kernel_cuda", "", 1, Result::AsInputs, bits_not},
+    ElementwiseRow{"::floor_kernel_cuda", "", 1, Result::AsInputs, unary<std::floor>},
+    ElementwiseRow{"::ceil_kernel_cuda", "", 1, Result::AsInputs, unary<std::ceil>},
+    ElementwiseRow{"::trunc_kernel_cuda", "", 1, Result::AsInputs, unary<std::trunc>},
+    ElementwiseRow{"::round_kernel_cuda", "", 1, Result::AsInputs, unary<std::nearbyint>},
+    ElementwiseRow{"::sign_kernel_cuda", "", 1, Result::AsInputs, unary<sign>},
+    ElementwiseRow{"::log2_kernel_cuda", "", 1, Result::AsInputs, unary<std::log2>},
+    ElementwiseRow{"::log10_kernel_cuda", "", 1, Result::AsInputs, unary<std::log10>},
+    ElementwiseRow{"::log1p_kernel_cuda", "", 1, Result::AsInputs, unary<std::log1p>},
+    ElementwiseRow{"::expm1_kernel_cuda", "", 1, Result::AsInputs, unary<std::expm1>},
+    ElementwiseRow{"::erf_kernel_cuda", "", 1, Result::AsInputs, unary<std::erf>},
+    ElementwiseRow{"pow_tensor_scalar_kernel_impl", ")#1}", 1, Result::AsInputs, unary<square>},
+    ElementwiseRow{"pow_tensor_scalar_kernel_impl", ")#2}", 1, Result::AsInputs, unary<cube>},
+    ElementwiseRow{"pow_tensor_scalar_kernel_impl", ")#3}", 1, Result::AsInputs,
+                   unary<inverse_square>},
+    ElementwiseRow{"pow_tensor_scalar_kernel_impl", ")#4}", 1, Result::AsInputs, power_scalar},
+    ElementwiseRow{"::pow_tensor_tensor_kernel", "", 2, Result::AsInputs, binary<power>},
+    ElementwiseRow{"::clamp_kernel_impl", "", 3, Result::AsInputs, clamp_tensors},
+    ElementwiseRow{"::lerp_tensor_kernel", "", 3, Result::AsInputs, lerp_tensor},
+    ElementwiseRow{"::nan_to_num_kernel_cuda", "", 1, Result::AsInputs, replace_infinities},
+    ElementwiseRow{"launch_masked_scatter_kernel", "", 3, Result::AsFirst, masked_scatter},
 };
 
 /// The types of the elements, from the functor's template arguments or its lambda's parameters.
@@ -306,6 +532,7 @@ ElementwiseOp find_binary(std::string_view text) {
         op.types[0] = scalar_type(types[2]);
         op.types[1] = scalar_type(types[left ? 1 : 0]);
         op.types[2] = scalar_type(types[1]);
+        op.empty = both_tensors && types[3].find("Compare") == std::string_view::npos;
         op.apply = both_tensors ? row.tensors : left ? row.scalar_left : row.scalar_right;
         for (std::size_t i = 0; i <= op.inputs; ++i) {
             if (op.types[i] == ScalarType::Unknown) return {};
@@ -338,17 +565,21 @@ ElementwiseOp find_elementwise_op(std::string_view text) {
     if (op.apply != nullptr) return op;
     op = find_conversion(text);
     if (op.apply != nullptr) return op;
-    for (const Row& row : kRows) {
-        if (text.find(row.name) == std::string_view::npos ||
-            text.find(row.also) == std::string_view::npos)
-            continue;
-        op.inputs = row.inputs;
-        const bool lambda = row.name.back() != '<';
-        const auto names =
-            lambda ? lambda_parameters(text)
-                   : split_list(inside_bracket(text, text.find(row.name) + row.name.size() - 1));
-        if (set_types(op, names, row.result)) op.apply = row.apply;
-        return op;
+    for (const auto rows : {std::span<const ElementwiseRow>(kRows), activation_rows()}) {
+        for (const ElementwiseRow& row : rows) {
+            if (text.find(row.name) == std::string_view::npos ||
+                text.find(row.also) == std::string_view::npos)
+                continue;
+            op.inputs = row.inputs;
+            const bool lambda = row.name.back() != '<';
+            const auto names =
+                lambda
+                    ? lambda_parameters(text)
+                    : split_list(inside_bracket(text, text.find(row.name) + row.name.size() - 1));
+            if (set_types(op, names, row.result)) op.apply = row.apply;
+            op.empty = row.apply == copy;
+            return op;
+        }
     }
     return {};
 }

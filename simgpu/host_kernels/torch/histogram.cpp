@@ -59,8 +59,7 @@ bool histogram(const NamedLaunch& launch, const Form& form) {
         weight = launch.read<std::byte>(weights.va(), extent_of(weight_at, 0) * out_bytes);
     }
     if (data == nullptr || out == nullptr || (form.weighted && weight == nullptr)) return true;
-    const bool integers = form.in != ScalarType::Float && form.in != ScalarType::Half &&
-                          form.in != ScalarType::BFloat16;
+    const bool integers = !is_float(form.in) || form.in == ScalarType::Double;
     std::vector<double> sums(static_cast<std::size_t>(bins));
     for (std::uint64_t i = 0; i < number; ++i) {
         const auto bin = bin_of(load(form.in, data + at[i] * in_bytes), low, high, bins, integers);

@@ -44,6 +44,9 @@ std::uint64_t ordered_bits(ScalarType type, const void* from) {
     std::memcpy(&bits, from, size_of(type));
     switch (type) {
         case ScalarType::Byte:
+        case ScalarType::UShort:
+        case ScalarType::UInt:
+        case ScalarType::ULong:
             return bits;
         case ScalarType::Bool:
             return bits != 0 ? 1 : 0;

@@ -221,8 +221,8 @@ NamedKernel find_radix_sort(const KernelName& name) {
     if (!name.base.starts_with("DeviceRadixSort")) return {};
     const auto& types = name.parameters;
     Form form;
-    form.descending =
-        name.template_arguments.size() > 1 && name.template_arguments[1].ends_with("SortOrder)1");
+    for (const std::string& argument : name.template_arguments)
+        form.descending = form.descending || argument.ends_with("SortOrder)1");
     if (name.base == "DeviceRadixSortExclusiveSumKernel" && types.size() == 1)
         return [bytes = count_bytes(types[0])](const NamedLaunch& launch) {
             return exclusive_sums(launch, bytes);

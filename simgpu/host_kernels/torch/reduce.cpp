@@ -123,6 +123,9 @@ NamedKernel find_reduce(const KernelName& name) {
         const bool wide = form.out == ScalarType::Double || form.out == ScalarType::Long;
         const bool flag = form.kind == Kind::Or || form.kind == Kind::And;
         form.accumulator_bytes = flag ? 1 : wide ? 8 : 4;
+        // The greatest and least are kept in the elements' own type.
+        if (form.kind == Kind::Max || form.kind == Kind::Min)
+            form.accumulator_bytes = size_of(form.out);
         if (form.kind == Kind::Mean && wide) return {};
         return [form](const NamedLaunch& launch) { return run(launch, form); };
     }

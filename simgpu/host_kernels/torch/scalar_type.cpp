@@ -11,7 +11,7 @@
 namespace simgpu::torch {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, ScalarType>, 10> kNames{{
+constexpr std::array<std::pair<std::string_view, ScalarType>, 15> kNames{{
     {"unsigned char", ScalarType::Byte},
     {"signed char", ScalarType::Char},
     {"short", ScalarType::Short},
@@ -22,6 +22,11 @@ constexpr std::array<std::pair<std::string_view, ScalarType>, 10> kNames{{
     {"double", ScalarType::Double},
     {"bool", ScalarType::Bool},
     {"c10::BFloat16", ScalarType::BFloat16},
+    {"unsigned short", ScalarType::UShort},
+    {"unsigned int", ScalarType::UInt},
+    {"unsigned long", ScalarType::ULong},
+    {"long long", ScalarType::Long},
+    {"unsigned long long", ScalarType::ULong},
 }};
 
 template <typename T>
@@ -38,7 +43,7 @@ void store_as(void* to, T value) {
 
 /// What is out of an integer's range is undefined on a device; here it must only be defined.
 template <typename T>
-void store_integer(void* to, double value) {
+void store_rounded(void* to, double value) {
     constexpr double kLargest = 9.2e18;
     const bool fits = value > -kLargest && value < kLargest;
     store_as(to, static_cast<T>(fits ? static_cast<std::int64_t>(value) : INT64_MIN));
@@ -60,13 +65,16 @@ std::uint32_t size_of(ScalarType type) {
         case ScalarType::Bool:
             return 1;
         case ScalarType::Short:
+        case ScalarType::UShort:
         case ScalarType::Half:
         case ScalarType::BFloat16:
             return 2;
         case ScalarType::Int:
+        case ScalarType::UInt:
         case ScalarType::Float:
             return 4;
         case ScalarType::Long:
+        case ScalarType::ULong:
         case ScalarType::Double:
             return 8;
         case ScalarType::Unknown:
@@ -87,6 +95,12 @@ double load(ScalarType type, const void* from) {
             return load_as<std::int32_t>(from);
         case ScalarType::Long:
             return load_as<std::int64_t>(from);
+        case ScalarType::UShort:
+            return load_as<std::uint16_t>(from);
+        case ScalarType::UInt:
+            return load_as<std::uint32_t>(from);
+        case ScalarType::ULong:
+            return load_as<std::uint64_t>(from);
         case ScalarType::Float:
             return load_as<float>(from);
         case ScalarType::Double:
@@ -109,15 +123,21 @@ double load(ScalarType type, const void* from) {
 void store(ScalarType type, void* to, double value) {
     switch (type) {
         case ScalarType::Byte:
-            return store_integer<std::uint8_t>(to, value);
+            return store_rounded<std::uint8_t>(to, value);
         case ScalarType::Char:
-            return store_integer<std::int8_t>(to, value);
+            return store_rounded<std::int8_t>(to, value);
         case ScalarType::Short:
-            return store_integer<std::int16_t>(to, value);
+            return store_rounded<std::int16_t>(to, value);
         case ScalarType::Int:
-            return store_integer<std::int32_t>(to, value);
+            return store_rounded<std::int32_t>(to, value);
         case ScalarType::Long:
-            return store_integer<std::int64_t>(to, value);
+            return store_rounded<std::int64_t>(to, value);
+        case ScalarType::UShort:
+            return store_rounded<std::uint16_t>(to, value);
+        case ScalarType::UInt:
+            return store_rounded<std::uint32_t>(to, value);
+        case ScalarType::ULong:
+            return store_rounded<std::uint64_t>(to, value);
         case ScalarType::Float:
             return store_as(to, static_cast<float>(value));
         case ScalarType::Double:
@@ -131,6 +151,20 @@ void store(ScalarType type, void* to, double value) {
         case ScalarType::Unknown:
             break;
     }
+}
+
+std::int64_t load_integer(ScalarType type, const void* from) {
+    if (!is_wide(type)) return static_cast<std::int64_t>(load(type, from));
+    std::int64_t value = 0;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+}
+
+void store_integer(ScalarType type, void* to, std::int64_t value) {
+    if (is_wide(type))
+        std::memcpy(to, &value, sizeof(value));
+    else
+        store(type, to, static_cast<double>(value));
 }
 
 }  // namespace simgpu::torch

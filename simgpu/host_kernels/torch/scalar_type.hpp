@@ -19,6 +19,9 @@ enum class ScalarType : std::int8_t {
     Double = 7,
     Bool = 11,
     BFloat16 = 15,
+    UShort = 27,
+    UInt = 28,
+    ULong = 29,
     Unknown = 127,
 };
 
@@ -29,5 +32,17 @@ std::uint32_t size_of(ScalarType type);
 /// Elements as doubles: exact for all but integers from 2^53 on.
 double load(ScalarType type, const void* from);
 void store(ScalarType type, void* to, double value);
+
+/// Whether elements are whole numbers of more bits than a double holds.
+inline bool is_wide(ScalarType type) {
+    return type == ScalarType::Long || type == ScalarType::ULong;
+}
+inline bool is_float(ScalarType type) {
+    return type == ScalarType::Float || type == ScalarType::Double || type == ScalarType::Half ||
+           type == ScalarType::BFloat16;
+}
+/// The same for whole numbers, exact. Other types go through a double.
+std::int64_t load_integer(ScalarType type, const void* from);
+void store_integer(ScalarType type, void* to, std::int64_t value);
 
 }  // namespace simgpu::torch

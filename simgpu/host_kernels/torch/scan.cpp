@@ -27,25 +27,6 @@ Operation operation_of(std::string_view type) {
     return has("maximum<") ? Operation::Maximum : Operation::Unknown;
 }
 
-bool is_integer(ScalarType type) {
-    return type != ScalarType::Float && type != ScalarType::Double && type != ScalarType::Half &&
-           type != ScalarType::BFloat16;
-}
-
-std::int64_t load_integer(ScalarType type, const std::byte* from) {
-    if (type != ScalarType::Long) return static_cast<std::int64_t>(load(type, from));
-    std::int64_t value = 0;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
-}
-
-void store_integer(ScalarType type, std::byte* to, std::int64_t value) {
-    if (type == ScalarType::Long)
-        std::memcpy(to, &value, sizeof(value));
-    else
-        store(type, to, static_cast<double>(value));
-}
-
 double combine(Operation operation, double a, double b) {
     switch (operation) {
         case Operation::Product:
@@ -94,7 +75,7 @@ void scan_line(const Line& line, Operation operation, ScalarType in, ScalarType 
                std::int64_t begin, bool exclusive) {
     const std::uint32_t in_bytes = size_of(in);
     const std::uint32_t out_bytes = size_of(out);
-    if (is_integer(out)) {
+    if (!is_float(out)) {
         scan_line<std::int64_t>(
             line, operation, begin, exclusive,
             [&](std::uint64_t i) { return load_integer(in, line.in + i * in_bytes); },

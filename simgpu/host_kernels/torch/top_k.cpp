@@ -166,8 +166,7 @@ bool median(const NamedLaunch& launch, const Form& form) {
     in.stride = word(launch, 5, w);
     const bool ignores = launch.get<std::uint8_t>(6) != 0;
     const std::uint32_t bits = 8 * size_of(form.type);
-    const bool floats = form.type == ScalarType::Float || form.type == ScalarType::Double ||
-                        form.type == ScalarType::Half || form.type == ScalarType::BFloat16;
+    const bool floats = is_float(form.type);
     const std::uint64_t nan = ~std::uint64_t{0} >> (64 - bits);
     return pick_one(launch, form, from, values, indices, word(launch, 4, w), in,
                     [=](const std::vector<std::uint64_t>& sorted) -> std::uint64_t {
