@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The libswap authors
-"""What training scripts do beside plain steps, each small: scenarios.py NAME.
+"""What training scripts do beside plain steps, each small: scenarios.py NAME [cpu].
 
 Prints the same lines in every run, whatever moves behind its back, and at the end `peak N MiB`.
 """
@@ -18,17 +18,11 @@ import tempfile
 import torch
 from torch import nn
 
+from networks import NETWORKS, digest
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
 
 WIDTH, DEPTH, BATCH = 640, 6, 128
-
-
-def digest(tensors):
-    sums = hashlib.sha256()
-    for value in tensors:
-        bits = value.detach().cpu().contiguous()
-        sums.update(ctypes.string_at(bits.data_ptr(), bits.numel() * bits.element_size()))
-    return sums.hexdigest()[:16]
 
 
 class Trainer:
@@ -359,7 +353,11 @@ SCENARIOS = {f.__name__: f for f in (side_stream, graph, compiled, mem_pool, pro
                                      no_grad_views, ctypes_runtime, data_parallel, indexing, diffusion, packed)}
 
 if __name__ == "__main__":
-    SCENARIOS[sys.argv[1]]()
+    networks = {f.__name__: f for f in NETWORKS}
+    if sys.argv[1] in networks:
+        networks[sys.argv[1]](sys.argv[2] if len(sys.argv) > 2 else "cuda")
+    else:
+        SCENARIOS[sys.argv[1]]()
     torch.cuda.synchronize()
     print(f"peak {torch.cuda.max_memory_reserved() >> 20} MiB", file=sys.stderr)
     sys.stdout.flush()

@@ -55,6 +55,9 @@ VARIANTS = {
 }
 # In which ways a scenario is run with libswap, if not in one.
 SETTINGS = {"profiler": [{}, {"LIBSWAP_CUPTI": "on"}]}
+# Networks whose kernels all have the results of a GPU: losses are those of the CPU.
+TRUE_NETWORKS = ["experts", "recommender"]
+NETWORKS = [*TRUE_NETWORKS, "tagger", "volumes", "attending"]
 # What both runs fill memory with that was never written, so that they may be compared bit for bit.
 FILL = "0xA5"
 MOST_SECONDS = 1500
@@ -342,6 +345,22 @@ def scenario(name):
     return run
 
 
+def network(name):
+    """The same bits with 60 and 40 % of the memory, and where all kernels are true the losses of the CPU."""
+    def run(runner):
+        plain = runner.plain([SCENARIOS, name])
+        peak = int(re.search(r"peak (\d+) MiB", plain.stderr).group(1))
+        for share in (0.6, 0.4):
+            said, summary = runner.swapped([SCENARIOS, name], max(peak * share, 8))
+            check(said == plain.stdout, f"at {share}\n{said}\nwithout libswap:\n{plain.stdout}")
+            check(moved(summary) > 0, f"at {share}: nothing was swapped")
+        if name in TRUE_NETWORKS:
+            here, cpu = ([float(x) for x in re.findall(r"^loss (\S+)", said, re.M)] for said in (plain.stdout, runner.run([SCENARIOS, name, "cpu"])))
+            off = max(abs(a - b) for a, b in zip(here, cpu))
+            check(len(here) == len(cpu) > 0 and off < 1e-3, f"losses differ by {off}: {here} and {cpu}")
+    return run
+
+
 CASES = {case.__name__: case for case in (imports, computes, attention, allocators, expandable_segments, monitoring, gpt_learns, resnet_learns, a_lost_page_shows, hooks_are_cheap, freed_memory_is_not_moved,
                                            larger_than_the_device, two_jobs)}
 CASES |= {f"{model}_{allocator}": allocator_case(model, allocator) for model in MODELS for allocator in ALLOCATORS}
@@ -349,6 +368,8 @@ CASES |= {f"train_{name}": variant(name) for name in VARIANTS}
 CASES |= {f"scenario_{name}": scenario(name)
           for name in ("side_stream", "graph", "compiled", "mem_pool", "profiler", "save", "out_of_memory", "threads",
                        "no_grad_views", "ctypes_runtime", "data_parallel", "indexing", "diffusion", "packed")}
+
+CASES |= {f"network_{name}": network(name) for name in NETWORKS}
 
 
 def main():
