@@ -115,6 +115,8 @@ struct ForeachForm {
     std::size_t output = 0;
     /// The scalars come with the tensors.
     bool listed = false;
+    /// The first scalar lies at an address; the one behind it is its factor.
+    bool pointed = false;
     /// Index of the first scalar among the kernel's parameters.
     std::size_t first_scalar = 3;
 };
@@ -126,6 +128,11 @@ bool run_foreach(const NamedLaunch& launch, const ForeachForm& form) {
     std::array<double, 2> scalars{};
     for (std::size_t i = 0; i < scalars.size(); ++i)
         scalars[i] = static_cast<double>(launch.get<float>(form.first_scalar + i));
+    if (form.pointed) {
+        const auto* scalar = launch.read<float>(launch.get<std::uint64_t>(form.first_scalar), 1);
+        if (scalar == nullptr) return true;
+        scalars[0] = static_cast<double>(*scalar) * scalars[1];
+    }
     for (std::uint64_t block = 0; block < launch.grid()[0]; ++block) {
         const Chunk chunk = chunk_of(launch, layout, block);
         if (form.listed)
@@ -178,6 +185,12 @@ const FunctorRow kFunctors[] = {
     {"BinaryOpScalarFunctor<",
      "power_functor",
      {1, [](const double* x, const double* s) { return std::pow(x[0], s[0]); }}},
+    {"BinaryOpScalarTensorFunctor<",
+     "std::multiplies",
+     {1, [](const double* x, const double* s) { return x[0] * s[0]; }}},
+    {"BinaryOpScalarTensorFunctor<",
+     "std::divides",
+     {1, [](const double* x, const double* s) { return x[0] / s[0]; }}},
     {"BinaryOpScalarListFunctor<",
      "std::plus",
      {1, [](const double* x, const double* s) { return x[0] + s[0]; }}},
@@ -215,6 +228,17 @@ const FunctorRow kFunctors[] = {
     {"TernaryOpScalarFunctor<",
      "LerpFunctor",
      {2, [](const double* x, const double* s) { return lerp(x[0], x[1], s[0]); }}},
+    {"BinaryOpListAlphaFunctor<",
+     "maximum<",
+     {2, [](const double* x,
+            const double*) { return std::isnan(x[0]) || x[0] > x[1] ? x[0] : x[1]; }}},
+    {"BinaryOpListAlphaFunctor<",
+     "minimum<",
+     {2, [](const double* x,
+            const double*) { return std::isnan(x[0]) || x[0] < x[1] ? x[0] : x[1]; }}},
+    {"UnaryOpFunctor<",
+     "Abs<",
+     {1, [](const double* x, const double*) { return std::fabs(x[0]); }}},
     {"UnaryOpFunctor<",
      "Sqrt<",
      {1, [](const double* x, const double*) { return std::sqrt(x[0]); }}},
@@ -249,12 +273,59 @@ NamedKernel find_foreach(const KernelName& name) {
         if (operations.find(row.operation) == std::string::npos) continue;
         ForeachForm form;
         form.op = row.op;
+        form.pointed = row.functor == "BinaryOpScalarTensorFunctor<";
         form.listed = name.mentions("TensorListScalarListMetadata");
         form.lists = numbers[0];
         form.output = numbers[2];
         return [form](const NamedLaunch& launch) { return run_foreach(launch, form); };
     }
     return {};
+}
+
+/// Norms of tensors, their squares summed chunk by chunk: (lists, functor, sums out, where those of
+/// each tensor begin).
+bool sum_squares(const NamedLaunch& launch) {
+    const ListLayout layout = layout_for(launch, 1, Lists::Plain);
+    if (layout.lists == 0) return false;
+    const auto first = launch.get<std::uint32_t>(0, layout.block_chunk + layout.blocks * 4);
+    for (std::uint64_t block = 0; block < launch.grid()[0]; ++block) {
+        const Chunk chunk = chunk_of(launch, layout, block);
+        const auto number = launch.get<std::uint32_t>(0, layout.block_chunk + block * 4);
+        const auto* begin = launch.read<std::uint64_t>(
+            launch.get<std::uint64_t>(3) + (first + chunk.tensor) * 8, 1);
+        const auto* values = launch.read<float>(chunk.addresses[0], chunk.count);
+        if (begin == nullptr || values == nullptr) return true;
+        auto* out = launch.write<float>(launch.get<std::uint64_t>(2) + (*begin + number) * 4, 1);
+        if (out == nullptr) return true;
+        double sum = 0;
+        for (std::uint64_t n = 0; n < chunk.count; ++n)
+            sum += static_cast<double>(values[n]) * static_cast<double>(values[n]);
+        *out = static_cast<float>(sum);
+        launch.cost(2.0 * static_cast<double>(chunk.count), 4.0 * static_cast<double>(chunk.count));
+    }
+    return true;
+}
+
+/// (sums, addresses of the norms, where sums of each tensor begin, number of the first tensor): a
+/// block per tensor.
+bool finish_norms(const NamedLaunch& launch) {
+    const std::uint64_t tensors = launch.grid()[0];
+    const std::uint64_t first = launch.get<std::uint32_t>(3);
+    if (launch.parameter(1).size() < tensors * 8) return false;
+    const auto* begin =
+        launch.read<std::uint64_t>(launch.get<std::uint64_t>(2) + first * 8, tensors + 1);
+    if (begin == nullptr) return true;
+    for (std::uint64_t t = 0; t < tensors; ++t) {
+        const auto* sums = launch.read<float>(launch.get<std::uint64_t>(0) + begin[t] * 4,
+                                              begin[t + 1] - begin[t]);
+        auto* norm = launch.write<float>(launch.get<std::uint64_t>(1, t * 8), 1);
+        if (sums == nullptr || norm == nullptr) return true;
+        double sum = 0;
+        for (std::uint64_t i = 0; i < begin[t + 1] - begin[t]; ++i)
+            sum += static_cast<double>(sums[i]);
+        *norm = static_cast<float>(std::sqrt(sum));
+    }
+    return true;
 }
 
 /// _amp_foreach_non_finite_check_and_unscale_: (lists, functor, lambda), which has captured the
@@ -426,6 +497,9 @@ bool lists_address(const KernelName& name, std::span<const std::byte> lists, std
 NamedKernel find_multi_tensor(const KernelName& name) {
     if (name.base == "amp_update_scale_cuda_kernel") return update_scale;
     const auto& arguments = name.template_arguments;
+    if (name.full.find("lpnorm_cleanup<float, (at::native::NormType)2, float, true, float>") !=
+        std::string::npos)
+        return finish_norms;
     if (name.base != "multi_tensor_apply_kernel" || arguments.size() < 2) return {};
     if (arguments[1].find("FusedAdamMathFunctor<float, 4") != std::string::npos) {
         const bool decoupled = arguments[1].find("(at::native::ADAM_MODE)1") != std::string::npos;
@@ -434,6 +508,10 @@ NamedKernel find_multi_tensor(const KernelName& name) {
     if (arguments[1].find("UnaryOpFunctor<float, 1, 1, 0>") != std::string::npos &&
         name.mentions("_amp_foreach_non_finite_check_and_unscale_cuda_"))
         return run_unscale;
+    if (arguments[1].find("LpNormFunctor<float, (at::native::NormType)2, float, 1, 1, 0>") !=
+            std::string::npos &&
+        name.parameters.size() == 4)
+        return sum_squares;
     return find_foreach(name);
 }
 
