@@ -17,7 +17,8 @@ NamedKernel find_named_kernel(const KernelName& name) {
                             torch::find_top_k,        torch::find_scan,
                             torch::find_unique,       torch::find_histograms,
                             torch::find_arg_reduce,   torch::find_embedding_segments,
-                            torch::find_index_rows,   torch::find_layout}) {
+                            torch::find_index_rows,   torch::find_layout,
+                            torch::find_random}) {
         if (NamedKernel kernel = find(name)) return kernel;
     }
     return {};

@@ -68,7 +68,7 @@ void elu_slope(const Elements& e) {
     const double below = value(e, 0);
     const double above = value(e, 1);
     const double factor = value(e, 2);
-    const bool is_result = e.held<std::uint8_t>(3 * size_of(calculating(e.types[0]))) != 0;
+    const bool is_result = e.held<std::uint8_t>(3 * size_of(calculating(e.functor[0]))) != 0;
     for_each_element<2>(e, [=](double grad, double x) {
         if (x > 0) return grad * above;
         return is_result ? grad * factor * (x + below)

@@ -33,6 +33,7 @@ bool run(const NamedLaunch& launch, const ElementwiseOp& op, const Tensors& tens
          Elements& elements) {
     elements.inputs = op.inputs;
     elements.types = tensors.types;
+    elements.functor = op.types;
     elements.count = launch.get<std::uint32_t>(0);
     if (elements.offsets.dense()) {
         std::array<std::uint32_t, kMostInputs + 1> sizes{};

@@ -24,7 +24,10 @@ struct Elements {
     std::size_t inputs = 0;
     /// Output first. Null where a tensor has no bytes.
     std::array<std::byte*, kMostInputs + 1> data{};
+    /// In memory.
     std::array<ScalarType, kMostInputs + 1> types{};
+    /// As the functor takes and gives them: what it holds is of these.
+    std::array<ScalarType, kMostInputs + 1> functor{};
     Offsets offsets;
     /// What the functor holds.
     std::span<const std::byte> state;
@@ -43,7 +46,7 @@ struct Elements {
     bool all_integers() const {
         bool wide = false;
         for (std::size_t i = 0; i <= inputs; ++i) {
-            if (is_float(types[i])) return false;
+            if (is_float(types[i]) || is_float(functor[i])) return false;
             wide = wide || is_wide(types[i]);
         }
         return wide;

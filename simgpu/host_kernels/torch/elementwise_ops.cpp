@@ -161,7 +161,7 @@ void on_tensors(const Elements& e) {
 /// empty object, or an enumerator.
 template <typename F, bool Left>
 void with_scalar(const Elements& e) {
-    const ScalarType type = e.types[1];
+    const ScalarType type = e.functor[1];
     const std::size_t at = size_of(calculating(type));
     if (e.all_integers() && at + size_of(type) <= e.state.size()) {
         const std::int64_t held = load_integer(type, e.state.data() + at);
@@ -190,7 +190,7 @@ void copy(const Elements& e) {
 
 void add_scaled(const Elements& e) {
     if (e.all_integers()) {
-        const std::int64_t times = load_integer(e.types[0], e.state.data());
+        const std::int64_t times = load_integer(e.functor[0], e.state.data());
         for_each_integer<2>(e, [times](std::int64_t a, std::int64_t b) { return a + times * b; });
         return;
     }
@@ -201,9 +201,9 @@ void add_scaled(const Elements& e) {
 /// The functor's two values (other, times) in a sum of whole numbers.
 template <bool ToOther>
 void add_whole(const Elements& e) {
-    const std::uint32_t width = size_of(e.types[0]);
-    const std::int64_t other = load_integer(e.types[0], e.state.data());
-    const std::int64_t times = load_integer(e.types[0], e.state.data() + width);
+    const std::uint32_t width = size_of(e.functor[0]);
+    const std::int64_t other = load_integer(e.functor[0], e.state.data());
+    const std::int64_t times = load_integer(e.functor[0], e.state.data() + width);
     for_each_integer<1>(
         e, [=](std::int64_t x) { return ToOther ? other + times * x : x + times * other; });
 }
@@ -227,7 +227,7 @@ void clamp(const Elements& e) {
     constexpr std::int32_t kLeast = 0;
     constexpr std::int32_t kMost = 1;
     const auto limits = e.held<std::int32_t>(0);
-    const ScalarType type = e.types[0];
+    const ScalarType type = e.functor[0];
     const std::size_t width = size_of(calculating(type));
     const std::size_t at = width < 4 ? 4 : width;
     const double first = value(e, 0, type, at);
@@ -240,7 +240,7 @@ void clamp(const Elements& e) {
 
 /// The lambda holds (threshold, value) as elements: also the gradient of ReLU.
 void threshold(const Elements& e) {
-    const ScalarType type = e.types[0];
+    const ScalarType type = e.functor[0];
     const std::size_t width = size_of(type);
     if (2 * width > e.state.size()) return;
     const double limit = load(type, e.state.data());
@@ -312,7 +312,7 @@ void compare_tensors(const Elements& e) {
 template <bool Equality, bool Left>
 void compare_scalar(const Elements& e) {
     const auto operation = e.held<std::int32_t>(0);
-    const ScalarType type = e.types[1];
+    const ScalarType type = e.functor[1];
     const std::size_t width = size_of(calculating(type));
     const std::size_t at = width < 4 ? 4 : width;
     if (e.all_integers() && at + width <= e.state.size()) {

@@ -38,7 +38,7 @@ inline double value(const Elements& e, std::size_t index, ScalarType type, std::
     const std::size_t at = first + index * size_of(held);
     return at + size_of(held) <= e.state.size() ? load(held, e.state.data() + at) : 0;
 }
-inline double value(const Elements& e, std::size_t index) { return value(e, index, e.types[0]); }
+inline double value(const Elements& e, std::size_t index) { return value(e, index, e.functor[0]); }
 
 template <double (*F)(double)>
 void unary(const Elements& e) {

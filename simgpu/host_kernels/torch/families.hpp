@@ -28,6 +28,7 @@ NamedKernel find_loss(const KernelName& name);
 NamedKernel find_max_pool(const KernelName& name);
 NamedKernel find_multi_tensor(const KernelName& name);
 NamedKernel find_radix_sort(const KernelName& name);
+NamedKernel find_random(const KernelName& name);
 NamedKernel find_reduce(const KernelName& name);
 NamedKernel find_scan(const KernelName& name);
 NamedKernel find_scatter_gather(const KernelName& name);
