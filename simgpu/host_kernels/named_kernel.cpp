@@ -18,7 +18,9 @@ NamedKernel find_named_kernel(const KernelName& name) {
                             torch::find_unique,       torch::find_histograms,
                             torch::find_arg_reduce,   torch::find_embedding_segments,
                             torch::find_index_rows,   torch::find_layout,
-                            torch::find_random}) {
+                            torch::find_random,       torch::find_group_norm,
+                            torch::find_interpolate,  torch::find_recurrent_cells,
+                            torch::find_spatial_loss}) {
         if (NamedKernel kernel = find(name)) return kernel;
     }
     return {};

@@ -158,12 +158,33 @@ void masked_scale(const Elements& e) {
     for_each_element<2>(e, [=](double grad, double kept) { return grad * kept * scale; });
 }
 
+/// Group norm: by the factor and summand of the channel.
+void scale_and_add(const Elements& e) {
+    for_each_element<3>(
+        e, [](double x, double factor, double summand) { return factor * x + summand; });
+}
+
+double times(double a, double b) { return a * b; }
+
+void group_norm_slope(const Elements& e) {
+    for_each_element<5>(e, [](double grad, double x, double of_grad, double of_x, double summand) {
+        return of_grad * grad + of_x * x + summand;
+    });
+}
+
 // What another row's name is part of stands before it.
 constexpr std::array kRows{
     ElementwiseRow{"::log_sigmoid_backward_kernel", "", 2, Result::AsInputs,
                    binary<log_sigmoid_slope>},
     ElementwiseRow{"launch_log_sigmoid_forward_kernel", "", 1, Result::AsInputs,
                    unary<log_sigmoid>},
+    ElementwiseRow{"::GroupNormKernelImplInternal<float, float>", "{lambda(float, float, float)#3}",
+                   3, Result::AsInputs, scale_and_add},
+    ElementwiseRow{"::GroupNormBackwardKernelImplInternal<float>", "{lambda(float, float)#1}", 2,
+                   Result::AsInputs, binary<times>},
+    ElementwiseRow{"::GroupNormBackwardKernelImplInternal<float>",
+                   "{lambda(float, float, float, float, float)#1}", 5, Result::AsInputs,
+                   group_norm_slope},
     ElementwiseRow{"::silu_kernel", "", 1, Result::AsInputs, unary<silu>},
     ElementwiseRow{"::silu_backward_kernel", "", 2, Result::AsInputs, binary<silu_slope>},
     ElementwiseRow{"::mish_kernel", "", 1, Result::AsInputs, unary<mish>},

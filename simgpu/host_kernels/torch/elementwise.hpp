@@ -16,7 +16,7 @@
 /// TensorIterator's element-wise kernels: a functor by value, and pointers with the output first.
 namespace simgpu::torch {
 
-constexpr std::size_t kMostInputs = 4;
+constexpr std::size_t kMostInputs = 5;
 
 /// The elements of one launch, as a functor sees them.
 struct Elements {
