@@ -20,7 +20,7 @@ NamedKernel find_named_kernel(const KernelName& name) {
                             torch::find_index_rows,   torch::find_layout,
                             torch::find_random,       torch::find_group_norm,
                             torch::find_interpolate,  torch::find_recurrent_cells,
-                            torch::find_spatial_loss}) {
+                            torch::find_spatial_loss, torch::find_efficient_attention}) {
         if (NamedKernel kernel = find(name)) return kernel;
     }
     return {};

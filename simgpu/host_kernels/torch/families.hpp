@@ -15,6 +15,7 @@ namespace simgpu::torch {
 
 NamedKernel find_arg_reduce(const KernelName& name);
 NamedKernel find_cat(const KernelName& name);
+NamedKernel find_efficient_attention(const KernelName& name);
 NamedKernel find_elementwise(const KernelName& name);
 NamedKernel find_embedding(const KernelName& name);
 NamedKernel find_embedding_segments(const KernelName& name);

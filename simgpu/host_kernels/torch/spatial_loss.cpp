@@ -15,7 +15,8 @@ namespace {
 
 double wide(float x) { return static_cast<double>(x); }
 
-/// (out, in, outer, elements, inner), or backward (gradient out, result, gradient, ...).
+/// (out, in, outer, elements, inner), or backward (gradient out, result, gradient, ...). Of a
+/// softmax the gradient is times the result already.
 bool softmax(const NamedLaunch& launch, bool logarithm, bool backward) {
     const std::size_t sizes = backward ? 3 : 2;
     const std::uint64_t outer = launch.get<std::uint32_t>(sizes);
@@ -37,12 +38,12 @@ bool softmax(const NamedLaunch& launch, bool logarithm, bool backward) {
             if (!backward)
                 sum += std::exp(wide(in[at(i)]) - most);
             else
-                sum += wide(in[at(i)]) * (logarithm ? 1 : wide(result[at(i)]));
+                sum += wide(in[at(i)]);
         }
         for (std::uint64_t i = 0; i < length; ++i) {
             const double x = wide(in[at(i)]);
             const double y = wide(result[at(i)]);
-            const double value = backward    ? (logarithm ? x - std::exp(y) * sum : (x - sum) * y)
+            const double value = backward    ? (x - (logarithm ? std::exp(y) : y) * sum)
                                  : logarithm ? x - most - std::log(sum)
                                              : std::exp(x - most) / sum;
             out[at(i)] = static_cast<float>(value);
