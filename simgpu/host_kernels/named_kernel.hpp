@@ -69,6 +69,9 @@ class NamedLaunch {
 /// The work of one launch. False: not in this form; nothing was written then.
 using NamedKernel = std::function<bool(const NamedLaunch&)>;
 
+/// For kernels that only prepare what another one here does without, or that only check.
+inline bool do_nothing(const NamedLaunch& /*launch*/) { return true; }
+
 /// What does the work of the kernel, empty where nothing does. @thread any
 NamedKernel find_named_kernel(const KernelName& name);
 

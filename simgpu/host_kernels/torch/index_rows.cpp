@@ -10,30 +10,13 @@
 #include <vector>
 
 #include "simgpu/host_kernels/torch/families.hpp"
+#include "simgpu/host_kernels/torch/number_ops.hpp"
 #include "simgpu/host_kernels/torch/offsets.hpp"
 #include "simgpu/host_kernels/torch/ordering.hpp"
 #include "simgpu/host_kernels/torch/tensor_info.hpp"
 
 namespace simgpu::torch {
 namespace {
-
-enum class Combine : std::uint8_t { Set, Add, Multiply, Maximum, Minimum };
-
-double combine(Combine how, double a, double b) {
-    switch (how) {
-        case Combine::Set:
-            return b;
-        case Combine::Add:
-            return a + b;
-        case Combine::Multiply:
-            return a * b;
-        case Combine::Maximum:
-            return std::isnan(a) || a > b ? a : b;
-        case Combine::Minimum:
-            break;
-    }
-    return std::isnan(a) || a < b ? a : b;
-}
 
 /// (out, in, indices, number, bytes of a row, rows, stride of out, stride of in, ...), strides in
 /// bytes: adds rows.

@@ -192,8 +192,6 @@ bool single_tile(const NamedLaunch& launch, const Form& form) {
     return sort_by_bits(launch, form, number, begin, end - begin);
 }
 
-bool nothing(const NamedLaunch& /*launch*/) { return true; }
-
 /// Of what a parameter points to: 0 for NullType, none where it is not known.
 bool value_bytes(std::string_view type, std::uint32_t& bytes) {
     constexpr std::string_view kOpaque = "OpaqueType<";
@@ -217,7 +215,7 @@ std::uint32_t count_bytes(std::string_view type) {
 }  // namespace
 
 NamedKernel find_radix_sort(const KernelName& name) {
-    if (name.base == "RadixSortScanBinsKernel") return nothing;
+    if (name.base == "RadixSortScanBinsKernel") return do_nothing;
     if (!name.base.starts_with("DeviceRadixSort")) return {};
     const auto& types = name.parameters;
     Form form;
@@ -235,7 +233,7 @@ NamedKernel find_radix_sort(const KernelName& name) {
         if (form.key == ScalarType::Unknown) return {};
         return [form](const NamedLaunch& launch) { return histogram(launch, form); };
     }
-    if (name.base == "DeviceRadixSortUpsweepKernel") return nothing;
+    if (name.base == "DeviceRadixSortUpsweepKernel") return do_nothing;
     const bool sweep = name.base == "DeviceRadixSortOnesweepKernel" && types.size() == 12;
     const bool tile = name.base == "DeviceRadixSortSingleTileKernel" && types.size() == 8;
     const bool down = name.base == "DeviceRadixSortDownsweepKernel" && types.size() == 10;

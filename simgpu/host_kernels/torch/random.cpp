@@ -360,8 +360,6 @@ bool shuffle_equals(const NamedLaunch& launch, std::uint32_t key_bytes, std::uin
     return true;
 }
 
-bool nothing(const NamedLaunch& /*launch*/) { return true; }
-
 NamedKernel find_dropout(const KernelName& name) {
     const auto& arguments = name.template_arguments;
     if (name.parameters.size() != 6 || arguments.size() < 4) return {};
@@ -382,7 +380,7 @@ NamedKernel find_random(const KernelName& name) {
     if (name.base == "fused_dropout_kernel" || name.base == "fused_dropout_kernel_vec")
         return find_dropout(name);
     // It stops the device where the flag is not set, and writes nothing.
-    if (name.base == "_assert_async_cuda_kernel") return nothing;
+    if (name.base == "_assert_async_cuda_kernel") return do_nothing;
     if (types.empty()) return {};
     if (name.base == "kernelPointwiseApply2" && name.mentions("bernoulli_tensor_cuda_kernel") &&
         types.size() == 4 && types[0].ends_with("unsigned int>")) {

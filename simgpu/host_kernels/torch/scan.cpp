@@ -233,15 +233,13 @@ NamedKernel find_all(const KernelName& name) {
     return [form](const NamedLaunch& launch) { return scan_all(launch, form); };
 }
 
-bool nothing(const NamedLaunch& /*launch*/) { return true; }
-
 }  // namespace
 
 NamedKernel find_scan(const KernelName& name) {
     const auto& types = name.parameters;
     // They prepare scratch that only the scan behind them reads.
     if (name.base == "DeviceScanInitKernel" || name.base == "DeviceScanByKeyInitKernel")
-        return nothing;
+        return do_nothing;
     if (name.base == "DeviceScanKernel") return find_all(name);
     if (name.base == "DeviceScanByKeyKernel") return find_by_key(name);
     if (!name.base.starts_with("tensor_kernel_scan_") || types.size() < 7) return {};

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "simgpu/host_kernels/torch/families.hpp"
+#include "simgpu/host_kernels/torch/number_ops.hpp"
 #include "simgpu/host_kernels/torch/offsets.hpp"
 #include "simgpu/host_kernels/torch/scalar_type.hpp"
 
@@ -61,21 +62,6 @@ bool move(const NamedLaunch& launch, std::uint32_t element, bool scatters) {
     return true;
 }
 
-enum class Combine : std::uint8_t { Add, Multiply, Maximum, Minimum, Unknown };
-
-double combine(Combine how, double a, double b) {
-    switch (how) {
-        case Combine::Multiply:
-            return a * b;
-        case Combine::Maximum:
-            return std::isnan(a) || a > b ? a : b;
-        case Combine::Minimum:
-            return std::isnan(a) || a < b ? a : b;
-        default:
-            return a + b;
-    }
-}
-
 /// Combines the source's elements with the output's places by index, one after the other.
 bool reduce(const NamedLaunch& launch, ScalarType type, Combine how) {
     Offsets offsets;
@@ -110,14 +96,14 @@ Combine combination(const KernelName& name) {
           {"::ReduceMinimum>", Combine::Minimum}}) {
         if (name.mentions(text)) return how;
     }
-    return Combine::Unknown;
+    return Combine::Set;
 }
 
 NamedKernel find_scatter_reduce(const KernelName& name) {
     constexpr std::string_view kKernel = "_cuda_scatter_gather_internal_kernel<";
     const std::size_t at = name.full.find(kKernel);
     const Combine how = combination(name);
-    if (at == std::string::npos || how == Combine::Unknown) return {};
+    if (at == std::string::npos || how == Combine::Set) return {};
     // <scatters, element, index>
     const auto types = split_list(inside_bracket(name.full, at + kKernel.size() - 1));
     if (types.size() != 3 || types[0] != "true" || types[2] != "long") return {};

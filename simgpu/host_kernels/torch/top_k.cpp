@@ -178,8 +178,6 @@ bool median(const NamedLaunch& launch, const Form& form) {
                     });
 }
 
-bool nothing(const NamedLaunch& /*launch*/) { return true; }
-
 bool prepares(const KernelName& name) {
     if (name.mentions("scan_by_key") && name.mentions("mbtopk::BlockIdxToKey")) return true;
     if (!name.mentions("::mbtopk::")) return false;
@@ -194,7 +192,7 @@ bool prepares(const KernelName& name) {
 }  // namespace
 
 NamedKernel find_top_k(const KernelName& name) {
-    if (prepares(name)) return nothing;
+    if (prepares(name)) return do_nothing;
     const auto& types = name.parameters;
     const auto bind = [&](std::size_t in, auto work) -> NamedKernel {
         const Form form{element_type(types[in]), index_bytes_of(types[in])};
