@@ -134,9 +134,9 @@ class Device {
     /// The program has synchronised: releases what pools hold beyond their thresholds.
     void release_unused();
     EventOrder& event_order() noexcept { return order_; }
-    /// Of memory of ours, the program's own allocator gives a range out, or takes it back: what lies
-    /// there is nobody's from then on. Ranges may lie in several blocks; of memory that is not ours
-    /// nothing is noted. @thread any
+    /// Of memory of ours, the program's own allocator gives a range out, or takes it back: what
+    /// lies there is nobody's from then on. Ranges may lie in several blocks; of memory that is not
+    /// ours nothing is noted. @thread any
     void content_begins(std::uint64_t address, std::uint64_t bytes);
     void content_ends(std::uint64_t address, std::uint64_t bytes);
     /// The address lies in a block of which all was given back, and that nobody has named since: no
