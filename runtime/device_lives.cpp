@@ -38,11 +38,13 @@ bool Device::content_may_end() const noexcept {
 }
 
 void Device::content_begins(std::uint64_t address, std::uint64_t bytes) {
-    for_each_block_of(address, bytes, [](Block& block, std::uint64_t part) {
+    for_each_block_of(address, bytes, [this](Block& block, std::uint64_t part) {
         if (block.given_out_bytes.fetch_add(part) != 0 || !block.given_back.exchange(false)) return;
         // From here on anybody may write, also who is not seen to. On the host is what nobody
-        // needs.
-        if (block.cell.load().state() == Residency::Resident) block.fresh.store(false);
+        // needs, unless what touches the buffer is believed: then it may be written there.
+        if (block.cell.load().state() == Residency::Resident ||
+            blocks_.buffer_of(block).in_parts.load(std::memory_order_relaxed))
+            block.fresh.store(false);
     });
 }
 

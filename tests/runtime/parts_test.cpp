@@ -28,6 +28,7 @@ class PartsTest : public ::testing::Test {
         config_.host_limit.kind = Amount::Kind::Bytes;
         config_.host_limit.bytes = 256 * kMiB;
         config_.min_swap_bytes = kMiB;
+        config_.lifetimes = true;
         device_ = Device::open(fake_.table(), config_, nullptr, 0, fake_.context(), &host_limit_,
                                &edges_);
         CUdeviceptr ptr = 0;
@@ -159,6 +160,30 @@ TEST_F(PartsTest, ALaunchThatWritesBeyondItsExtentUsesTheWholeBufferFromThenOn) 
     EXPECT_EQ(op.belief, Belief::Refuted);
     EXPECT_EQ(op.brought(), op.blocks.size());
     EXPECT_GE(op.blocks.size(), kTensors);
+}
+
+/// A kernel has kept to its extent so far, and then writes on, into what lies on the host and has
+/// just been given out by the program's own allocator.
+TEST_F(PartsTest, KeepsWhatIsWrittenBeyondAnExtentIntoANewContent) {
+    learn(4);
+    const auto use_others = [&] {
+        for (std::size_t i = 5; i < kTensors; ++i) EXPECT_TRUE(check("check", i, 100 * i)) << i;
+        device_->trials().settle();
+    };
+    device_->content_begins(tensor(3), 2 * kTensorBytes);
+    for (int round = 0; round < 24; ++round) {
+        write("later", 2, 200);
+        fake_.pump();
+        device_->trials().settle();
+        use_others();
+    }
+    device_->content_ends(tensor(3), 2 * kTensorBytes);
+    EXPECT_EQ(count(device_->counters().contents_ended), 4u);
+    device_->content_begins(tensor(3), 2 * kTensorBytes);
+    write("later", 2, 7000, 3 * kTensorBytes);
+    fake_.pump();
+    EXPECT_TRUE(check("check", 3, 7000 + kTensorBytes / 8));
+    EXPECT_TRUE(check("check", 4, 7000 + 2 * kTensorBytes / 8));
 }
 
 TEST_F(PartsTest, ALaunchThatReadsBeyondItsExtentReadsOnTheHost) {
