@@ -108,7 +108,7 @@ class Engine {
     CUresult pointer_set_attribute(const void* value, CUpointer_attribute attribute,
                                    CUdeviceptr ptr, RealCall real) noexcept;
     /// The program's own allocator has given a range of memory out, or has it back: until it is
-    /// given out again nobody needs what is there. Any thread, but one at a time for one range.
+    /// given out again nobody needs what is there. Any thread, but one at a time for one device.
     void content_begins(std::uint64_t address, std::size_t bytes) noexcept;
     void content_ends(std::uint64_t address, std::size_t bytes) noexcept;
     // Stream-ordered memory and pools. `from`: the pool, or null for the device's current one.
