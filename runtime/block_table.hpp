@@ -103,6 +103,9 @@ struct Buffer {
     std::atomic<bool> in_parts{false};
     /// Such a belief was wrong: whatever names it names all of it.
     std::atomic<bool> whole{false};
+    /// Whether the program's allocator gives out all of it, and says so.
+    enum class Told : std::uint8_t { Unknown, Yes, No };
+    std::atomic<Told> told{Told::Unknown};
     Pool* pool = nullptr;     ///< of a stream-ordered allocation
     std::uint64_t peers = 0;  ///< devices that were given access to all of it
 };

@@ -199,6 +199,8 @@ class Device {
     StreamTable& streams() noexcept { return streams_; }
     void begin_capture() noexcept;
     void end_capture() noexcept;
+    /// A stream of any device was, and may be again: from now on no content ends.
+    void note_captured() noexcept { has_captured_.store(true, std::memory_order_relaxed); }
     bool capturing() const noexcept { return captures_.load(std::memory_order_seq_cst) > 0; }
     /// The stream is part of a capture. Asks the driver.
     bool is_captured(CUstream stream);
@@ -308,6 +310,7 @@ class Device {
     /// Calls with each block of a range of one buffer, and how much of the range lies in it.
     template <typename Call>
     void for_each_block_of(std::uint64_t address, std::uint64_t bytes, const Call& call);
+    static bool is_told_of(Buffer& buffer, std::uint64_t address) noexcept;
     bool content_may_end() const noexcept;
     void end_content(Block& block);
 

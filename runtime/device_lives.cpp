@@ -37,13 +37,27 @@ bool Device::content_may_end() const noexcept {
            !has_captured_.load(std::memory_order_relaxed);
 }
 
+/// Of a segment of its own an allocator gives out the beginning first. What begins elsewhere lies
+/// in memory of somebody else's, such as a pool that a program has given to PyTorch.
+bool Device::is_told_of(Buffer& buffer, std::uint64_t address) noexcept {
+    auto told = buffer.told.load(std::memory_order_relaxed);
+    if (told == Buffer::Told::Unknown) {
+        told = address == buffer.base ? Buffer::Told::Yes : Buffer::Told::No;
+        buffer.told.store(told, std::memory_order_relaxed);
+    }
+    return told == Buffer::Told::Yes;
+}
+
 void Device::content_begins(std::uint64_t address, std::uint64_t bytes) {
-    for_each_block_of(address, bytes, [this](Block& block, std::uint64_t part) {
+    for_each_block_of(address, bytes, [&](Block& block, std::uint64_t part) {
+        if (!is_told_of(blocks_.buffer_of(block), address)) return;
         if (block.given_out_bytes.fetch_add(part) != 0 || !block.given_back.exchange(false)) return;
         // From here on anybody may write, also who is not seen to. On the host is what nobody
-        // needs, unless what touches the buffer is believed: then it may be written there.
+        // needs, unless what touches the buffer is believed, or somebody was seen to write what
+        // he had not named: then it may be written there.
         if (block.cell.load().state() == Residency::Resident ||
-            blocks_.buffer_of(block).in_parts.load(std::memory_order_relaxed))
+            blocks_.buffer_of(block).in_parts.load(std::memory_order_relaxed) ||
+            counters_.hidden_functions.load(std::memory_order_relaxed) != 0)
             block.fresh.store(false);
     });
 }

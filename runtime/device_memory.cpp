@@ -171,6 +171,7 @@ void Device::begin_life(Buffer& buffer, const Birth& birth) {
     buffer.asked_bytes = birth.bytes;
     buffer.context = birth.context;
     buffer.sync_memops.store(false, kRelaxed);
+    buffer.told.store(Buffer::Told::Unknown, kRelaxed);
     buffer.pool = birth.pool;
     if (buffer.peers != remapper_.peers()) grant_peers(buffer);
     const Use filled = fill(buffer, birth);

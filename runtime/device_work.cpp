@@ -383,7 +383,7 @@ void Device::start_tracking() {
 
 void Device::begin_capture() noexcept {
     captures_.fetch_add(1, std::memory_order_seq_cst);
-    has_captured_.store(true, std::memory_order_relaxed);
+    note_captured();
     KernelTimes::instance().begin_capture();
 }
 

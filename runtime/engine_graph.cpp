@@ -14,6 +14,7 @@ CUresult Engine::begin_capture(CUstream, RealCall real) noexcept {
         CUcontext context = nullptr;
         Device* device = impl_->current(&context, false);
         if (device) device->begin_capture();
+        impl_->for_each_device([](Device& any) { any.note_captured(); });
         const CUresult result = real();
         if (device && result != CUDA_SUCCESS) device->end_capture();
         return result;

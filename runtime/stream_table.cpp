@@ -255,8 +255,9 @@ bool StreamTable::is_complete(Use use) noexcept {
 
 bool StreamTable::look(Use use) noexcept {
     if (is_complete(use)) return true;
-    if (!is_covered(use) && may_record(use.stream())) (void)record(use.stream());
-    return false;
+    const bool recorded =
+        !is_covered(use) && may_record(use.stream()) && record(use.stream()).has_value();
+    return recorded && is_complete(use);
 }
 
 bool StreamTable::is_covered(Use use) const noexcept {

@@ -153,7 +153,7 @@ class Worker {
     void refuse_ticket(std::uint64_t ticket) noexcept;
     bool reclaim_host_memory();
     Block* coldest();
-    Block* without_content();
+    Block* without_content(bool in_use);
     bool drop_contentless(std::uint64_t wanted_bytes);
     void put_off(Block& block);
     Block* planned_victim();

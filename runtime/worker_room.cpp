@@ -32,7 +32,8 @@ Block* Worker::coldest() {
 
 /// What the program's allocator has back costs nothing but the remap. Of pieces of one size
 /// PyTorch's gives out the one with the lowest address, so that the highest is wanted last.
-Block* Worker::without_content() {
+/// `in_use`: where nothing under way uses none of it, what has been used longest ago.
+Block* Worker::without_content(bool in_use) {
     Block* highest = nullptr;
     Block* coldest = nullptr;
     const BlockIndex end = parts_.blocks->end();
@@ -41,19 +42,22 @@ Block* Worker::without_content() {
         if (!block.given_back.load(std::memory_order_relaxed) ||
             !block.fresh.load(std::memory_order_relaxed) || !may_leave(block))
             continue;
-        if (swap_.users_done(block) && (!highest || block.base > highest->base)) highest = &block;
+        if ((!highest || block.base > highest->base) && swap_.users_done(block)) highest = &block;
         if (!coldest || block.last_touch.load() < coldest->last_touch.load()) coldest = &block;
     }
-    return highest ? highest : coldest;
+    return highest || !in_use ? highest : coldest;
 }
 
-/// Until so much is free or about to be.
+/// Until so much is free or about to be. While a plan is followed: nothing else would leave.
 bool Worker::drop_contentless(std::uint64_t wanted_bytes) {
     bool changed = false;
     while (swap_.jobs() < kMaxUnderWay &&
            parts_.device_pool->available_bytes() + swap_.leaving_bytes() < wanted_bytes) {
-        Block* const victim = without_content();
-        if (!victim || evict(*victim, 0) != SwapEngine::Start::Started) break;
+        Block* const victim = without_content(true);
+        if (!victim) break;
+        const auto start = evict(*victim, 0);
+        if (start == SwapEngine::Start::NotNow) put_off(*victim);
+        if (start != SwapEngine::Start::Started) break;
         changed = true;
     }
     return changed;
@@ -65,6 +69,7 @@ void Worker::put_off(Block& block) {
     for (BlockIndex i = 0; i < parts_.blocks->end(); ++i)
         newest = std::max(newest, parts_.blocks->block(i).last_touch.load());
     block.last_touch.store(newest);
+    block.given_back.store(false);
 }
 
 bool Worker::may_leave(const Block& block) const noexcept {
@@ -110,7 +115,7 @@ bool Worker::make_room() {
             changed = true;
             continue;
         }
-        Block* victim = without_content();
+        Block* victim = without_content(false);
         if (!victim) victim = planned_victim();
         if (!victim) victim = coldest();
         if (!victim) {

@@ -81,6 +81,7 @@ TEST_F(Lives, WhatWasGivenBackLeavesWithoutACopy) {
     const std::uint64_t segment = alloc();
     device_->content_begins(segment, kSegment);
     write(segment, 7);
+    fake_.pump();
     device_->content_ends(segment, kSegment);
     EXPECT_EQ(ended(), 1u);
     const std::uint64_t before = copied_out();
@@ -180,6 +181,55 @@ TEST_F(Lives, WhatWasGivenBackHasNoContentUntilItIsNamed) {
     EXPECT_FALSE(device_->has_no_content(segment));
     device_->content_begins(segment, kSegment);
     EXPECT_FALSE(device_->has_no_content(segment));
+}
+
+TEST_F(Lives, OfAPoolThatTheProgramCutsItselfNotAllIsKnown) {
+    const std::uint64_t segment = alloc();
+    device_->content_begins(segment + kMiB, kMiB / 2);
+    write(segment, 6);
+    device_->content_ends(segment + kMiB, kMiB / 2);
+    device_->content_begins(segment, kMiB);
+    device_->content_ends(segment, kMiB);
+    EXPECT_EQ(ended(), 0u);
+    press();
+    EXPECT_TRUE(holds(segment, 6));
+}
+
+TEST_F(Lives, WhoWasSeenToWriteWithoutNamingKeepsWhatHeWritesOnTheHost) {
+    device_->counters().hidden_functions = 1;
+    const std::uint64_t segment = alloc();
+    device_->content_begins(segment, kSegment);
+    write(segment, 1);
+    fake_.pump();
+    device_->content_ends(segment, kSegment);
+    press();
+    device_->content_begins(segment, kSegment);
+    launch(others_[0], [=] {
+        auto* words = reinterpret_cast<std::uint64_t*>(segment);
+        for (std::uint64_t i = 0; i < kSegment / 8; ++i) words[i] = 77 + i;
+    });
+    fake_.pump();
+    EXPECT_TRUE(holds(segment, 77));
+}
+
+TEST_F(Lives, NobodyWaitsForALongKernelInFreedMemory) {
+    const CUstream other = fake_.make_stream();
+    press();
+    const std::uint64_t segment = alloc();
+    device_->content_begins(segment, kSegment);
+    write(segment, 1);
+    fake_.pump();
+    fake_.hold(other, true);
+    Operation op;
+    device_->name_address(op, segment);
+    op.signature = 2;
+    ASSERT_EQ(device_->run(op, fake_.context(), other, [&] { return fake_.submit(other, [] {}); }),
+              CUDA_SUCCESS);
+    device_->content_ends(segment, kSegment);
+    for (std::size_t i = 0; i < 3; ++i) write(others_[i], 5);
+    EXPECT_EQ(device_->counters().stalls.load(), 0u);
+    fake_.hold(other, false);
+    fake_.pump();
 }
 
 TEST_F(Lives, OfOtherMemoryNothingIsNoted) {

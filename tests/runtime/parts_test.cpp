@@ -170,6 +170,7 @@ TEST_F(PartsTest, KeepsWhatIsWrittenBeyondAnExtentIntoANewContent) {
         for (std::size_t i = 5; i < kTensors; ++i) EXPECT_TRUE(check("check", i, 100 * i)) << i;
         device_->trials().settle();
     };
+    device_->content_begins(tensor(0), 3 * kTensorBytes);
     device_->content_begins(tensor(3), 2 * kTensorBytes);
     for (int round = 0; round < 24; ++round) {
         write("later", 2, 200);
