@@ -384,10 +384,12 @@ void Device::start_tracking() {
 void Device::begin_capture() noexcept {
     captures_.fetch_add(1, std::memory_order_seq_cst);
     note_captured();
+    streams_.forbid_records();
     KernelTimes::instance().begin_capture();
 }
 
 void Device::end_capture() noexcept {
+    streams_.allow_records();
     captures_.fetch_sub(1, std::memory_order_seq_cst);
     KernelTimes::instance().end_capture();
     worker_->kick();

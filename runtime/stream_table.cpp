@@ -4,6 +4,7 @@
 #include "runtime/stream_table.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "runtime/context_scope.hpp"
 
@@ -154,6 +155,20 @@ void StreamTable::cover_other_threads() noexcept {
 Status StreamTable::record_on(Entry& entry, CUstream stream) noexcept {
     const std::uint64_t place = entry.last.load(std::memory_order_acquire);
     if (place <= entry.covered.load(std::memory_order_acquire)) return {};
+    recording_.fetch_add(1, std::memory_order_seq_cst);
+    const Status recorded = captures_.load(std::memory_order_seq_cst) == 0
+                                ? record_place(entry, stream, place)
+                                : fail(CUDA_ERROR_NOT_READY, "events during a capture");
+    recording_.fetch_sub(1, std::memory_order_seq_cst);
+    return recorded;
+}
+
+void StreamTable::forbid_records() noexcept {
+    captures_.fetch_add(1, std::memory_order_seq_cst);
+    while (recording_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+}
+
+Status StreamTable::record_place(Entry& entry, CUstream stream, std::uint64_t place) noexcept {
     const ContextScope scope(driver_, entry.context);
     Status made;
     CUevent event = spare_event(entry, &made);

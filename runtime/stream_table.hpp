@@ -69,6 +69,11 @@ class StreamTable {
     /// by its own thread. Errors are the driver's; nothing is covered then. CUDA_ERROR_NOT_READY
     /// where another thread was quicker: to be tried again.
     Status record(StreamIndex stream) noexcept;
+    /// A capture is about to begin, or has ended: meanwhile nothing is recorded (NOT_READY). An
+    /// event that the worker records on a stream just as its capture begins is a part of the
+    /// capture, and so is what then waits for it. Returns once nobody is recording. Calls nest.
+    void forbid_records() noexcept;
+    void allow_records() noexcept { captures_.fetch_sub(1, std::memory_order_seq_cst); }
 
     /// Covers the places taken up to now on other threads' per-thread streams, by events on the
     /// legacy stream: those wait for them, and later work of all blocking streams for the events.
@@ -137,12 +142,15 @@ class StreamTable {
     StreamIndex insert(CUcontext context, CUstream stream, std::uint64_t thread) noexcept;
     StreamIndex reusable(CUcontext context) noexcept;
     Status record_on(Entry& entry, CUstream stream) noexcept;
+    Status record_place(Entry& entry, CUstream stream, std::uint64_t place) noexcept;
     Status record_newest_again(Entry& entry, CUstream stream, std::uint64_t place) noexcept;
     void poll(Entry& entry) noexcept;
     CUevent spare_event(Entry& entry, Status* made) noexcept;
     static void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) noexcept;
 
     const Driver& driver_;
+    std::atomic<int> captures_{0};   ///< open, or about to be
+    std::atomic<int> recording_{0};  ///< threads that are recording an event
     const std::uint64_t id_;  ///< of this table, never used again: what threads remember is of it
     std::unique_ptr<std::atomic<Entry*>[]> entries_;
     std::atomic<StreamIndex> count_{0};
