@@ -23,6 +23,11 @@ std::uint64_t next_table_id() noexcept {
     return next.fetch_add(1, std::memory_order_relaxed);
 }
 
+bool refused_by_capture(CUresult code) noexcept {
+    return code >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+           code <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
 }  // namespace
 
 StreamTable::StreamTable(const Driver& driver) noexcept
@@ -230,6 +235,15 @@ Status StreamTable::record_newest_again(Entry& entry, CUstream stream,
     return {};
 }
 
+bool StreamTable::query(CUevent event) noexcept {
+    const CUresult code = driver_.cuEventQuery(event);
+    if (code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY)
+        failures_.store(0, std::memory_order_relaxed);
+    else if (!refused_by_capture(code))
+        failures_.fetch_add(1, std::memory_order_relaxed);
+    return code == CUDA_SUCCESS;
+}
+
 void StreamTable::poll(Entry& entry) noexcept {
     for (;;) {
         Covered oldest;
@@ -240,7 +254,7 @@ void StreamTable::poll(Entry& entry) noexcept {
         }
         // Not under the lock. If somebody else retires the event meanwhile, and it is recorded
         // again, "complete" is still true of the older place.
-        if (driver_.cuEventQuery(oldest.event) != CUDA_SUCCESS) return;
+        if (!query(oldest.event)) return;
         raise(entry.done, oldest.place);
         std::lock_guard lock(entry.mutex);
         if (entry.pending == 0 || entry.events[entry.first].event != oldest.event ||
@@ -341,6 +355,7 @@ void StreamTable::forget_context(CUcontext context) noexcept {
         }
         raise(entry.done, entry.last.load());
     }
+    failures_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace libswap

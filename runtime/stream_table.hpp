@@ -47,6 +47,7 @@ class StreamTable {
   public:
     static constexpr std::size_t kMaxStreams = 4096;
     static constexpr std::size_t kEventsPerStream = 1024;
+    static constexpr std::uint32_t kMaxQueryFailures = 50;
 
     explicit StreamTable(const Driver& driver) noexcept;
     ~StreamTable();
@@ -87,6 +88,11 @@ class StreamTable {
     bool look(Use use) noexcept;
     /// As is_complete, but makes no driver call.
     bool known_complete(Use use) const noexcept;
+    /// False once the driver has answered so many queries in a row with an error that no place will
+    /// be known to be complete any more. Refusals during a capture do not count.
+    bool answered() const noexcept {
+        return failures_.load(std::memory_order_relaxed) < kMaxQueryFailures;
+    }
     /// An event that covers the place, or null if none does yet.
     CUevent covering_event(Use use) noexcept;
     /// True if an event covers the place, or it is complete.
@@ -145,12 +151,14 @@ class StreamTable {
     Status record_place(Entry& entry, CUstream stream, std::uint64_t place) noexcept;
     Status record_newest_again(Entry& entry, CUstream stream, std::uint64_t place) noexcept;
     void poll(Entry& entry) noexcept;
+    bool query(CUevent event) noexcept;
     CUevent spare_event(Entry& entry, Status* made) noexcept;
     static void raise(std::atomic<std::uint64_t>& value, std::uint64_t to) noexcept;
 
     const Driver& driver_;
-    std::atomic<int> captures_{0};   ///< open, or about to be
-    std::atomic<int> recording_{0};  ///< threads that are recording an event
+    std::atomic<int> captures_{0};            ///< open, or about to be
+    std::atomic<int> recording_{0};           ///< threads that are recording an event
+    std::atomic<std::uint32_t> failures_{0};  ///< queries in a row
     const std::uint64_t id_;  ///< of this table, never used again: what threads remember is of it
     std::unique_ptr<std::atomic<Entry*>[]> entries_;
     std::atomic<StreamIndex> count_{0};

@@ -250,6 +250,7 @@ void SwapEngine::finish(Job& job) noexcept {
 }
 
 bool SwapEngine::step() noexcept {
+    if (!parts_.streams->answered()) lose("the device does not say what is done any more");
     // What an operation waits for goes first: each remap takes its time.
     bool changed = advance_jobs(true);
     changed |= advance_jobs(false);

@@ -117,5 +117,30 @@ TEST_F(StreamTableTest, ALookAtWhatNoEventCoversMakesTheNextOneKnow) {
     EXPECT_EQ(fake_.calls("cuEventRecord"), 1u);
 }
 
+TEST_F(StreamTableTest, QueriesThatOnlyFailShowThatNothingIsAnswered) {
+    const CUstream stream = fake_.make_stream();
+    const StreamIndex index = streams_.find(fake_.context(), stream);
+    fake_.hold(stream, true);
+    fake_.submit(stream, [] {});
+    const Use use = streams_.take_place(index);
+    ASSERT_TRUE(streams_.record(index));
+    const auto ask = [&](CUresult code, std::uint32_t times) {
+        fake_.fail("cuEventQuery", 1, code, true);
+        for (std::uint32_t i = 0; i < times; ++i) EXPECT_FALSE(streams_.is_complete(use));
+        fake_.clear_faults();
+    };
+    ask(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, 2 * StreamTable::kMaxQueryFailures);
+    EXPECT_TRUE(streams_.answered());
+    ask(CUDA_ERROR_UNKNOWN, StreamTable::kMaxQueryFailures - 1);
+    EXPECT_TRUE(streams_.answered());
+    EXPECT_FALSE(streams_.is_complete(use)) << "an answer, so they count from one again";
+    ask(CUDA_ERROR_UNKNOWN, StreamTable::kMaxQueryFailures - 1);
+    EXPECT_TRUE(streams_.answered());
+    ask(CUDA_ERROR_UNKNOWN, 1);
+    EXPECT_FALSE(streams_.answered());
+    streams_.forget_context(fake_.context());
+    EXPECT_TRUE(streams_.answered());
+}
+
 }  // namespace
 }  // namespace libswap
