@@ -35,6 +35,7 @@
 #include "runtime/host_limit.hpp"
 #include "runtime/learning.hpp"
 #include "runtime/link_drift.hpp"
+#include "runtime/live_pieces.hpp"
 #include "runtime/measuring.hpp"
 #include "runtime/pointer_edges.hpp"
 #include "runtime/reach.hpp"
@@ -311,6 +312,9 @@ class Device {
     template <typename Call>
     void for_each_block_of(std::uint64_t address, std::uint64_t bytes, const Call& call);
     static bool is_told_of(Buffer& buffer, std::uint64_t address) noexcept;
+    void note_piece(std::uint64_t address, std::uint64_t bytes);
+    BlockSpan told_part(const Buffer& buffer, std::uint64_t address) noexcept;
+    bool reports_hold() const noexcept;
     bool content_may_end() const noexcept;
     void end_content(Block& block);
 
@@ -411,6 +415,7 @@ class Device {
     std::atomic<bool> any_globals_{false};
     std::vector<BlockIndex> graph_blocks_;
     std::mutex revival_;
+    LivePieces pieces_;
     std::mutex lives_;  ///< one content at a time ends
 
     std::atomic<int> captures_{0};

@@ -30,12 +30,13 @@ void Device::for_each_block_of(std::uint64_t address, std::uint64_t bytes, const
 }
 
 /// A graph's memory is given back while it is captured and used whenever it is launched, and who
-/// keeps several graphs resets an allocator to what it had earlier. With LIBSWAP_FILL a program is
-/// to read the same in every run, also of what it never wrote.
-bool Device::content_may_end() const noexcept {
-    return config_.lifetimes && !config_.fill.is_set &&
-           !has_captured_.load(std::memory_order_relaxed);
+/// keeps several graphs resets an allocator to what it had earlier.
+bool Device::reports_hold() const noexcept {
+    return config_.lifetimes && !has_captured_.load(std::memory_order_relaxed);
 }
+
+/// With LIBSWAP_FILL a program is to read the same in every run, also of what it never wrote.
+bool Device::content_may_end() const noexcept { return reports_hold() && !config_.fill.is_set; }
 
 /// Of a segment of its own an allocator gives out the beginning first. What begins elsewhere lies
 /// in memory of somebody else's, such as a pool that a program has given to PyTorch.
@@ -48,7 +49,32 @@ bool Device::is_told_of(Buffer& buffer, std::uint64_t address) noexcept {
     return told == Buffer::Told::Yes;
 }
 
+void Device::note_piece(std::uint64_t address, std::uint64_t bytes) {
+    const PageTag tag = space_.find(address);
+    if (tag == 0 || tag & kSlabTag) return;
+    Buffer& buffer = blocks_.buffer_of(blocks_.block(tag - 1));
+    if (is_told_of(buffer, address) && buffer.count >= kFewestParts) pieces_.begin(address, bytes);
+}
+
+/// Of what its allocator tells of, a launch may use all of the piece that it names an address of,
+/// and no more. Where that is not known to hold it is the whole buffer.
+BlockSpan Device::told_part(const Buffer& buffer, std::uint64_t address) noexcept {
+    const BlockSpan whole{0, buffer.count};
+    if (!reports_hold()) return whole;
+    const auto piece = pieces_.find(address);
+    if (!piece) return whole;
+    BlockSpan span;
+    for (std::uint32_t i = 0; i < buffer.count; ++i) {
+        const Block& block = blocks_.block(buffer.first + i);
+        if (block.base >= piece->end()) break;
+        if (block.base + block.bytes() <= piece->base) continue;
+        if (span.count++ == 0) span.first = i;
+    }
+    return span;
+}
+
 void Device::content_begins(std::uint64_t address, std::uint64_t bytes) {
+    note_piece(address, bytes);
     for_each_block_of(address, bytes, [&](Block& block, std::uint64_t part) {
         if (!is_told_of(blocks_.buffer_of(block), address)) return;
         if (block.given_out_bytes.fetch_add(part) != 0 || !block.given_back.exchange(false)) return;
@@ -63,6 +89,7 @@ void Device::content_begins(std::uint64_t address, std::uint64_t bytes) {
 }
 
 void Device::content_ends(std::uint64_t address, std::uint64_t bytes) {
+    pieces_.end(address);
     for_each_block_of(address, bytes, [&](Block& block, std::uint64_t part) {
         std::uint64_t given_out = block.given_out_bytes.load();
         // More than was given out: of this block not all is known.

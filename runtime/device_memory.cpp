@@ -172,6 +172,7 @@ void Device::begin_life(Buffer& buffer, const Birth& birth) {
     buffer.context = birth.context;
     buffer.sync_memops.store(false, kRelaxed);
     buffer.told.store(Buffer::Told::Unknown, kRelaxed);
+    pieces_.forget(buffer.base, buffer.span_bytes);
     buffer.pool = birth.pool;
     if (buffer.peers != remapper_.peers()) grant_peers(buffer);
     const Use filled = fill(buffer, birth);

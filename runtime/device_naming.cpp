@@ -13,8 +13,7 @@
 namespace libswap {
 namespace {
 
-/// Buffers of fewer blocks than this, or of less than this part of the budget, move as wholes.
-constexpr std::uint32_t kFewestParts = 4;
+/// Buffers of less than this part of the budget move as wholes.
 constexpr std::uint64_t kPartOfBudget = 8;
 
 /// Whether a launch may change what its parameter `word` points at: what the library says that
@@ -49,9 +48,11 @@ void Device::name_tagged(Operation& op, PageTag tag, std::uint64_t address, std:
     Block& block = blocks_.block(tag - 1);
     Buffer& buffer = blocks_.buffer(block.buffer);
     const bool changes = may_change(op, address, buffer.base, word);
-    const BlockSpan span = op.by_parts && moves_in_parts(buffer)
-                               ? named_part(op, buffer, block, address, word)
-                               : BlockSpan{0, buffer.count};
+    BlockSpan span{0, buffer.count};
+    if (op.by_parts && moves_in_parts(buffer))
+        span = buffer.told.load(std::memory_order_relaxed) == Buffer::Told::Yes
+                   ? told_part(buffer, address)
+                   : named_part(op, buffer, block, address, word);
     name_span(op, buffer, span, changes);
     if (op.by_parts && op.operands_named.size() < Trials::kMaxWatches && op.function &&
         op.function->worth_a_look(word))

@@ -23,6 +23,9 @@ namespace libswap {
 /// shifted by some pixels, a structure's members lie side by side.
 inline constexpr std::uint64_t kSameTensorBytes = std::uint64_t{64} << 10;
 
+/// Buffers of fewer blocks than this move as wholes.
+inline constexpr std::uint32_t kFewestParts = 4;
+
 /// Blocks of one buffer, counted from its first.
 struct BlockSpan {
     std::uint32_t first = 0;

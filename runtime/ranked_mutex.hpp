@@ -18,6 +18,7 @@ enum class LockRank : std::uint8_t {
     ProgramMemory,
     Buffers,  ///< allocation and free of one device
     FreedRanges,
+    Pieces,
     AddressSpace,
     Slabs,
     HandlePool,

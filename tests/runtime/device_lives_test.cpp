@@ -18,14 +18,16 @@ constexpr std::uint64_t kSegment = 2 * kMiB;  // a block, where the device is so
 /// A program with an allocator of its own that gives out parts of segments, on a device of 16 MiB.
 class Lives : public ::testing::Test {
   protected:
-    void SetUp() override { open(); }
+    void SetUp() override {
+        config_.lifetimes = true;
+        open();
+    }
     void open() {
         config_.budget.kind = Amount::Kind::Bytes;
         config_.budget.bytes = 16 * kMiB;
         config_.host_limit.kind = Amount::Kind::Bytes;
         config_.host_limit.bytes = 256 * kMiB;
         config_.min_swap_bytes = kMiB;
-        config_.lifetimes = true;
         host_limit_ = std::make_unique<HostLimit>(host_limit_of(config_));
         device_ = Device::open(fake_.table(), config_, nullptr, 0, fake_.context(),
                                host_limit_.get(), &edges_);
@@ -64,6 +66,14 @@ class Lives : public ::testing::Test {
         while (others_.size() < 8) others_.push_back(alloc());
         for (const std::uint64_t other : others_) write(other, 0);
         fake_.pump();
+    }
+    /// How many blocks a launch uses that names this address.
+    std::size_t used(std::uint64_t address) {
+        EXPECT_TRUE(device_->by_parts());
+        Operation op;
+        op.by_parts = device_->by_parts();
+        device_->name_address(op, address);
+        return op.blocks.size();
     }
     std::uint64_t copied_out() { return device_->counters().bytes_out.load(); }
     std::uint64_t ended() { return device_->counters().contents_ended.load(); }
@@ -257,6 +267,45 @@ TEST_F(Lives, EarlierWorkStillHasWhatItReads) {
     fake_.hold(CU_STREAM_LEGACY, false);
     press();
     EXPECT_TRUE(good);
+}
+
+TEST_F(Lives, ALaunchUsesThePieceThatItNamesWhateverWasThereBefore) {
+    press();
+    const std::uint64_t segment = alloc(4 * kSegment);
+    for (std::uint64_t at = segment; at < segment + 4 * kSegment; at += kSegment) {
+        device_->content_begins(at, kSegment);
+        EXPECT_EQ(used(at), 1u);
+    }
+    for (std::uint64_t at = segment; at < segment + 3 * kSegment; at += kSegment)
+        device_->content_ends(at, kSegment);
+    device_->content_begins(segment, 3 * kSegment - kMiB);
+    EXPECT_EQ(used(segment), 3u);
+    EXPECT_EQ(used(segment + kSegment), 3u) << "a view of it";
+    EXPECT_EQ(used(segment + 3 * kSegment - kMiB), 4u) << "nobody has been told of that";
+    EXPECT_EQ(used(segment + 3 * kSegment), 1u);
+}
+
+TEST_F(Lives, WhereReportsDoNotHoldALaunchUsesAllOfASegment) {
+    config_.lifetimes = false;
+    device_.reset();
+    open();
+    press();
+    const std::uint64_t segment = alloc(4 * kSegment);
+    for (std::uint64_t at = segment; at < segment + 4 * kSegment; at += kSegment) {
+        device_->content_begins(at, kSegment);
+        EXPECT_EQ(used(at), 4u);
+    }
+}
+
+TEST_F(Lives, OfASegmentThatWasFreedNoPieceIsKnown) {
+    press();
+    const std::uint64_t segment = alloc(4 * kSegment);
+    device_->content_begins(segment, kSegment);
+    device_->content_begins(segment + kSegment, kSegment);
+    EXPECT_EQ(device_->mem_free(segment), CUDA_SUCCESS);
+    ASSERT_EQ(alloc(4 * kSegment), segment) << "it takes the same place";
+    device_->content_begins(segment, kSegment);
+    EXPECT_EQ(used(segment + kSegment), 4u);
 }
 
 }  // namespace
