@@ -313,7 +313,7 @@ class Device {
     void for_each_block_of(std::uint64_t address, std::uint64_t bytes, const Call& call);
     static bool is_told_of(Buffer& buffer, std::uint64_t address) noexcept;
     void note_piece(std::uint64_t address, std::uint64_t bytes);
-    BlockSpan told_part(const Buffer& buffer, std::uint64_t address) noexcept;
+    std::optional<BlockSpan> told_part(const Buffer& buffer, std::uint64_t address) noexcept;
     bool reports_hold() const noexcept;
     bool content_may_end() const noexcept;
     void end_content(Block& block);

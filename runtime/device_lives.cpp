@@ -13,6 +13,13 @@
 #include "runtime/device.hpp"
 
 namespace libswap {
+namespace {
+
+/// Up to this part of the budget a launch uses all of a piece. Of a larger one, such as a data set,
+/// it is believed to use parts: all of it may be more than there is room for.
+constexpr std::uint64_t kUsedPieceOfBudget = 2;
+
+}  // namespace
 
 template <typename Call>
 void Device::for_each_block_of(std::uint64_t address, std::uint64_t bytes, const Call& call) {
@@ -57,17 +64,18 @@ void Device::note_piece(std::uint64_t address, std::uint64_t bytes) {
 }
 
 /// Of what its allocator tells of, a launch may use all of the piece that it names an address of,
-/// and no more. Where that is not known to hold it is the whole buffer.
-BlockSpan Device::told_part(const Buffer& buffer, std::uint64_t address) noexcept {
-    const BlockSpan whole{0, buffer.count};
-    if (!reports_hold()) return whole;
-    const auto piece = pieces_.find(address);
-    if (!piece) return whole;
+/// and no more: all of the buffer, where reports do not hold. Nothing where it is too large for
+/// that.
+std::optional<BlockSpan> Device::told_part(const Buffer& buffer, std::uint64_t address) noexcept {
+    if (buffer.told.load(std::memory_order_relaxed) != Buffer::Told::Yes) return std::nullopt;
+    LivePieces::Piece used{buffer.base, buffer.span_bytes};
+    if (reports_hold()) used = pieces_.find(address).value_or(used);
+    if (used.bytes > budget_bytes_ / kUsedPieceOfBudget) return std::nullopt;
     BlockSpan span;
     for (std::uint32_t i = 0; i < buffer.count; ++i) {
         const Block& block = blocks_.block(buffer.first + i);
-        if (block.base >= piece->end()) break;
-        if (block.base + block.bytes() <= piece->base) continue;
+        if (block.base >= used.end()) break;
+        if (block.base + block.bytes() <= used.base) continue;
         if (span.count++ == 0) span.first = i;
     }
     return span;

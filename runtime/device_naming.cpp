@@ -49,10 +49,10 @@ void Device::name_tagged(Operation& op, PageTag tag, std::uint64_t address, std:
     Buffer& buffer = blocks_.buffer(block.buffer);
     const bool changes = may_change(op, address, buffer.base, word);
     BlockSpan span{0, buffer.count};
-    if (op.by_parts && moves_in_parts(buffer))
-        span = buffer.told.load(std::memory_order_relaxed) == Buffer::Told::Yes
-                   ? told_part(buffer, address)
-                   : named_part(op, buffer, block, address, word);
+    if (op.by_parts && moves_in_parts(buffer)) {
+        const auto told = told_part(buffer, address);
+        span = told ? *told : named_part(op, buffer, block, address, word);
+    }
     name_span(op, buffer, span, changes);
     if (op.by_parts && op.operands_named.size() < Trials::kMaxWatches && op.function &&
         op.function->worth_a_look(word))

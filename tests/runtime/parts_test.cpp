@@ -110,6 +110,14 @@ class PartsTest : public ::testing::Test {
                 EXPECT_TRUE(check("check", i, 100 * i)) << i;
             }
     }
+    /// How many blocks a launch uses that names this address.
+    std::size_t used(std::uint64_t address) {
+        Operation op;
+        op.by_parts = device_->by_parts();
+        op.function = device_->functions().find(fake_.function("check"));
+        device_->name_address(op, address);
+        return op.blocks.size();
+    }
     std::uint64_t count(const Counters::Count& count) const { return count.load(); }
 
     testing::FakeDriver fake_;
@@ -185,6 +193,30 @@ TEST_F(PartsTest, KeepsWhatIsWrittenBeyondAnExtentIntoANewContent) {
     fake_.pump();
     EXPECT_TRUE(check("check", 3, 7000 + kTensorBytes / 8));
     EXPECT_TRUE(check("check", 4, 7000 + 2 * kTensorBytes / 8));
+}
+
+/// Two tensors lay where one lies now, and both were named: a launch that names the new one reads
+/// all of it, which none of its numbers says.
+TEST_F(PartsTest, ALaunchUsesAllOfWhatTheAllocatorGaveOut) {
+    learn(3);
+    for (std::size_t i = 0; i < kTensors; ++i) {
+        device_->content_begins(tensor(i), kTensorBytes / 2);
+        device_->content_begins(tensor(i) + kTensorBytes / 2, kTensorBytes / 2);
+    }
+    for (const std::uint64_t half : {tensor(2), tensor(2) + kTensorBytes / 2})
+        for (int round = 0; round < 3; ++round) launch("halves", {half}, [] {});
+    fake_.pump();
+    device_->content_ends(tensor(2), kTensorBytes / 2);
+    device_->content_ends(tensor(2) + kTensorBytes / 2, kTensorBytes / 2);
+    device_->content_begins(tensor(2), kTensorBytes);
+    EXPECT_EQ(used(tensor(2)), kTensorBytes / (2 * kMiB));
+    EXPECT_EQ(used(tensor(2) + kTensorBytes / 2), kTensorBytes / (2 * kMiB));
+}
+
+TEST_F(PartsTest, ALaunchUsesAPartOfADataSetThatTheAllocatorGaveOut) {
+    device_->content_begins(tensor(0), kTensors * kTensorBytes);
+    learn(4);
+    EXPECT_EQ(used(tensor(1)), kTensorBytes / (2 * kMiB));
 }
 
 TEST_F(PartsTest, ALaunchThatReadsBeyondItsExtentReadsOnTheHost) {
