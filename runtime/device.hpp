@@ -277,6 +277,7 @@ class Device {
     Use fill(Buffer& buffer, const Birth& birth);
     Use fill_in_order(std::uint64_t base, std::uint64_t bytes, const Birth& birth);
     void fill_now(std::uint64_t base, unsigned char value, std::uint64_t bytes);
+    bool take_beyond_budget(std::span<Chunk*> chunks);
     bool extend_slabs(std::uint64_t bytes);
     void wait_for_streams();
     void wait_for_stream(StreamIndex stream, std::uint64_t place);
@@ -305,6 +306,8 @@ class Device {
     /// Raises the limit of device memory by what of the operation is still on the host, as far as
     /// the device has it free. False if it has not.
     bool exceed_budget(const Operation& op) noexcept;
+    /// The same by so many bytes, for `why` to be said once.
+    bool exceed_budget(std::uint64_t bytes, const char* why) noexcept;
     void grant_peers(Buffer& buffer);
     void count_alloc(std::uint64_t asked, std::uint64_t span);
     void count_free(std::uint64_t asked, std::uint64_t span);

@@ -71,6 +71,15 @@ CUresult Device::alloc_small(CUdeviceptr* ptr, const Birth& birth) {
     return CUDA_SUCCESS;
 }
 
+/// For small buffers, which never leave. The driver's own would be beyond the budget as well, and
+/// look like other buffers to who learns the iteration.
+bool Device::take_beyond_budget(std::span<Chunk*> chunks) {
+    const std::uint64_t bytes = chunks.size() * kChunkBytes[0];
+    const bool limited = device_pool_.existing_bytes() + bytes > device_pool_.limit_bytes();
+    return limited && exceed_budget(bytes, "buffers too small to be moved need more") &&
+           device_pool_.take_or_grow(0, chunks);
+}
+
 bool Device::extend_slabs(std::uint64_t bytes) {
     SlabHeap::Claim claim = slabs_.claim(bytes);
     while (claim.pages == 0) {
@@ -82,7 +91,7 @@ bool Device::extend_slabs(std::uint64_t bytes) {
     }
     std::array<Chunk*, 2> chunks{};
     const std::span<Chunk*> wanted(chunks.data(), claim.pages);
-    if (!wait_for_memory(0, wanted)) return false;
+    if (!wait_for_memory(0, wanted) && !take_beyond_budget(wanted)) return false;
     if (!remapper_.map(claim.base, wanted)) {
         device_pool_.give_back(wanted);
         return false;

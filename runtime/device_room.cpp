@@ -29,24 +29,26 @@ void Device::update_limit() noexcept {
     device_pool_.set_limit(left);
 }
 
-// Where no host memory can be mapped, all of an operation must be on the device at once. Better
-// more than the budget than an error that the program would not have seen without us.
+// Where no host memory can be mapped, all of an operation must be on the device at once, and small
+// buffers never leave it. Better more than the budget than an error that the program would not have
+// seen without us.
 bool Device::exceed_budget(const Operation& op) noexcept {
     std::uint64_t missing = 0;
     for (const BlockIndex index : op.blocks) {
         const Block& block = blocks_.block(index);
         if (block.cell.load().state() == Residency::Host) missing += block.bytes();
     }
+    return missing != 0 && exceed_budget(missing, "an operation needs more at once");
+}
+
+bool Device::exceed_budget(std::uint64_t bytes, const char* why) noexcept {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
-    if (missing == 0 || driver_.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
-        free_bytes < missing)
+    if (driver_.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS || free_bytes < bytes)
         return false;
-    if (exceeded_bytes_.fetch_add(missing) == 0)
-        LIBSWAP_LOG(Warning,
-                    "an operation needs more at once than the budget of {} MiB leaves: device "
-                    "memory beyond it is used",
-                    budget_bytes_ >> 20);
+    if (exceeded_bytes_.fetch_add(bytes) == 0)
+        LIBSWAP_LOG(Warning, "{} than the budget of {} MiB leaves: device memory beyond it is used",
+                    why, budget_bytes_ >> 20);
     update_limit();
     return true;
 }

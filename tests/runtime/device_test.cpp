@@ -237,6 +237,21 @@ TEST_F(DeviceTest, SmallRequestsShareSlabsAndComeBack) {
     EXPECT_TRUE(device_->is_valid());
 }
 
+TEST_F(DeviceTest, SmallRequestsBeyondTheBudgetAreOursAsWell) {
+    open(6);
+    const std::uint64_t large = alloc(2 * kMiB);
+    EXPECT_EQ(write(large, 2 * kMiB, 1), CUDA_SUCCESS);
+    fake_.pump();
+    std::vector<std::uint64_t> small;
+    for (int i = 0; i < 20; ++i) {
+        small.push_back(alloc(kMiB / 2));
+        ASSERT_TRUE(device_->owns(small.back())) << i;
+    }
+    EXPECT_GE(fake_.device_used(), 10 * kMiB);
+    EXPECT_TRUE(check(large, 2 * kMiB, 1));
+    for (const std::uint64_t buffer : small) EXPECT_EQ(device_->mem_free(buffer), CUDA_SUCCESS);
+}
+
 TEST_F(DeviceTest, SaysOutOfMemoryWhenHostMemoryIsExhaustedToo) {
     open(16, 16);
     CUdeviceptr ptr = 0;
