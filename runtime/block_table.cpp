@@ -80,6 +80,7 @@ void BlockTable::remove(Buffer* buffer) noexcept {
 void BlockTable::name_anew(Block& block) noexcept {
     Buffer& owner = buffer_of(block);
     owner.in_parts.store(false, std::memory_order_relaxed);
+    owner.shifts.store(false, std::memory_order_relaxed);
     owner.whole.store(false, std::memory_order_relaxed);
     block.first_cut.store(0, std::memory_order_relaxed);
     block.last_cut.store(0, std::memory_order_relaxed);

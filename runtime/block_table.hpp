@@ -101,6 +101,9 @@ struct Buffer {
     std::atomic<bool> sync_memops{false};
     /// A launch named a part of it: what it touches is believed, not known (extents.hpp).
     std::atomic<bool> in_parts{false};
+    /// A launch wrote beyond what it was believed to use: the buffer is given out in other pieces
+    /// than it was, and who reads one of them may do as that launch did, which nobody sees.
+    std::atomic<bool> shifts{false};
     /// Such a belief was wrong: whatever names it names all of it.
     std::atomic<bool> whole{false};
     /// Whether the program's allocator gives out all of it, and says so.

@@ -185,6 +185,7 @@ SwapEngine::Parts Device::swap_parts() {
     parts.space = &space_;
     parts.remapper = &remapper_;
     parts.gate = &gate_;
+    parts.believed = &believed_gate_;
     parts.counters = &counters_;
     parts.log = log_;
     parts.copy_times = &copy_times_;

@@ -354,7 +354,9 @@ class Device {
     CUresult run_pinned(Operation& op, CUcontext context, StreamIndex index, CUstream stream,
                         RealCall real);
     bool end_stillness() noexcept;
-    bool enter_gate(std::uint64_t serial);
+    bool enter_gate(Gate& gate, std::uint64_t serial);
+    bool is_believed_where_it_shifts(const Operation& op) noexcept;
+    CUresult refuse(const Operation& op, CUstream stream);
     void order_after_arrivals(const Operation& op, CUstream stream);
     void wait_for_arrivals(const Operation& op);
     void note_wait(std::uint64_t serial, WaitReason reason, std::uint64_t waited_ns);
@@ -404,7 +406,8 @@ class Device {
     StreamTable streams_;
     FunctionTable functions_;
     PointerEdges& edges_;
-    Gate gate_;
+    Gate gate_;           ///< of unexplained launches
+    Gate believed_gate_;  ///< of those that use parts of buffers that shift
     Stillness stillness_;
     Trials trials_;
     SeenNumbers seen_numbers_;

@@ -187,21 +187,29 @@ bool Device::wait_for_blocks(Operation& op, std::uint64_t serial) {
     return !worker_->lost() || ready;
 }
 
-bool Device::enter_gate(std::uint64_t serial) {
-    if (gate_.enter()) return true;
-    gate_.waiters.fetch_add(1);
+/// Launches that hold all of the buffers they name a part of have nothing beyond it to be believed.
+bool Device::is_believed_where_it_shifts(const Operation& op) noexcept {
+    return op.rest == 0 && op.belief == Belief::Confirmed &&
+           std::any_of(op.parts.begin(), op.parts.end(), [&](const NamedPart& part) {
+               return blocks_.buffer(part.buffer).shifts.load();
+           });
+}
+
+bool Device::enter_gate(Gate& gate, std::uint64_t serial) {
+    if (gate.enter()) return true;
+    gate.waiters.fetch_add(1);
     const std::uint64_t begun = now_ns();
     bool entered = false;
-    while (!(entered = gate_.enter())) {
+    while (!(entered = gate.enter())) {
         const std::uint32_t seen = worker_->progress();
-        if (gate_.enter()) {
+        if (gate.enter()) {
             entered = true;
             break;
         }
         worker_->wait_progress(seen, 1000);
         if (worker_->lost() || now_ns() - begun > 5 * kNoProgressNs) break;
     }
-    gate_.waiters.fetch_sub(1);
+    gate.waiters.fetch_sub(1);
     Counters::add(counters_.host_wait_ns, now_ns() - begun);
     note_wait(serial, WaitReason::Gate, now_ns() - begun);
     return entered;
@@ -266,6 +274,20 @@ CUresult Device::run(Operation& op, CUcontext context, CUstream stream, RealCall
     return run_pinned(op, context, index, stream, real);
 }
 
+/// Section 9 of the design: data could be lost, so the program is told.
+CUresult Device::refuse(const Operation& op, CUstream stream) {
+    // A dead context's own error comes first.
+    const CUresult state = driver_.cuStreamQuery(stream);
+    if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) return state;
+    if (lost()) return CUDA_ERROR_UNKNOWN;
+    std::uint64_t bytes = 0;
+    for (const BlockIndex block : op.blocks) bytes += blocks_.block(block).bytes();
+    LIBSWAP_LOG(Warning,
+                "an operation needs {} MiB at once and {} MiB could not be had, out of memory",
+                bytes >> 20, budget_bytes_ >> 20);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult Device::run_pinned(Operation& op, CUcontext context, StreamIndex index, CUstream stream,
                             RealCall real) {
     if (!op.parts.empty()) look_at_parts(op);
@@ -274,36 +296,24 @@ CUresult Device::run_pinned(Operation& op, CUcontext context, StreamIndex index,
     bool wanted_event = false;
     if (look) step = learn(op, &wanted_event);
     const bool trusted = op.trusted();
-    const bool gated = !trusted && look;
-    bool entered = false;
+    GatePass passes[] = {{gate_, !trusted && look},
+                         {believed_gate_, is_believed_where_it_shifts(op) && look}};
+    const auto enter = [&](GatePass& pass) { return pass.enter(); };
     for (;;) {
-        if (!op.blocks.empty() && !acquire(op, step.serial)) {
-            // Section 9 of the design: data could be lost, so the program is told.
-            // A dead context's own error comes first.
-            const CUresult state = driver_.cuStreamQuery(stream);
-            if (state != CUDA_SUCCESS && state != CUDA_ERROR_NOT_READY) return state;
-            if (lost()) return CUDA_ERROR_UNKNOWN;
-            std::uint64_t bytes = 0;
-            for (const BlockIndex block : op.blocks) bytes += blocks_.block(block).bytes();
-            LIBSWAP_LOG(
-                Warning,
-                "an operation needs {} MiB at once and {} MiB could not be had, out of memory",
-                bytes >> 20, budget_bytes_ >> 20);
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-        if (!gated) break;
-        entered = gate_.enter();
-        if (entered) break;
+        if (!op.blocks.empty() && !acquire(op, step.serial)) return refuse(op, stream);
+        if (std::all_of(std::begin(passes), std::end(passes), enter)) break;
         // A waiting operation holds no pins.
         unpin(op, op.blocks.size());
-        entered = enter_gate(step.serial);
+        bool entered = true;
+        for (GatePass& pass : passes)
+            entered &= pass.enter() ||
+                       pass.wait_for([&](Gate& gate) { return enter_gate(gate, step.serial); });
         if (!entered) {
             if (!op.blocks.empty() && !acquire(op, step.serial)) return CUDA_ERROR_UNKNOWN;
             break;
         }
         if (try_pin_all(op, true)) break;
-        gate_.leave();
-        entered = false;
+        for (GatePass& pass : passes) pass.leave();
     }
     if (op.on_host) Counters::add(counters_.host_operands, op.on_host);
     order_after_arrivals(op, stream);
@@ -322,10 +332,7 @@ CUresult Device::run_pinned(Operation& op, CUcontext context, StreamIndex index,
         trials_.note_place(trial, use);
         wanted_event = true;
     }
-    if (entered) {
-        gate_.note(use);
-        gate_.leave();
-    }
+    for (GatePass& pass : passes) pass.leave(use);
     if (op.function && result == CUDA_SUCCESS) op.function->note_launch();
     if (!trusted) last_unexplained_op_.store(stillness_.number());
     if (index == kNoStream && !op.blocks.empty())

@@ -49,4 +49,34 @@ class Gate {
     std::atomic<std::uint64_t> overflow_{0};
 };
 
+/// An operation's way through a gate, if it has to pass it.
+class GatePass {
+  public:
+    GatePass(Gate& gate, bool needed) noexcept : gate_(gate), needed_(needed) {}
+    GatePass(const GatePass&) = delete;
+    ~GatePass() { leave(); }
+
+    /// False while the gate is closed.
+    bool enter() noexcept {
+        if (needed_ && !entered_) entered_ = gate_.enter();
+        return !needed_ || entered_;
+    }
+    /// `wait`: bool(Gate&), enters it.
+    template <typename Wait>
+    bool wait_for(const Wait& wait) {
+        return entered_ = wait(gate_);
+    }
+    void leave(Use use = {}) noexcept {
+        if (!entered_) return;
+        if (use) gate_.note(use);
+        gate_.leave();
+        entered_ = false;
+    }
+
+  private:
+    Gate& gate_;
+    bool needed_;
+    bool entered_ = false;
+};
+
 }  // namespace libswap

@@ -37,7 +37,10 @@ Status make_stream(const Driver& driver, bool first, CUstream* stream) noexcept 
 }  // namespace
 
 SwapEngine::SwapEngine(const Parts& parts) noexcept
-    : parts_(parts), driver_(*parts.driver), digester_(*parts.driver) {
+    : parts_(parts),
+      driver_(*parts.driver),
+      digester_(*parts.driver),
+      remap_turn_(*parts.believed) {
     jobs_.reserve(kMaxJobs);
     events_.reserve(kMaxJobs);
 }
@@ -95,6 +98,16 @@ bool SwapEngine::keep_out_unexplained(Job& job) noexcept {
     job.holds_gate = !parts_.gate->maybe_busy(*parts_.streams);
     if (!job.holds_gate) parts_.gate->open();
     return job.holds_gate;
+}
+
+bool SwapEngine::shifts(const Job& job) const noexcept {
+    return parts_.blocks->buffer_of(*job.block).shifts.load();
+}
+
+/// Launches that are believed to use other parts of the buffer may read this one: nobody sees that,
+/// and for a moment there is nothing to be read. They are kept out then.
+bool SwapEngine::may_remap(const Job& job) noexcept {
+    return !shifts(job) || !still_mine(job) || remap_turn_.ask(*parts_.streams, now_ns());
 }
 
 Status SwapEngine::order_after(Use use, CUstream stream, bool* waits) noexcept {
@@ -254,6 +267,7 @@ bool SwapEngine::step() noexcept {
     // What an operation waits for goes first: each remap takes its time.
     bool changed = advance_jobs(true);
     changed |= advance_jobs(false);
+    remap_turn_.end_step(now_ns());
     return changed;
 }
 
@@ -288,6 +302,7 @@ void SwapEngine::abandon_all() noexcept {
         finish(job);
     }
     jobs_.clear();
+    remap_turn_.give_up(now_ns());
 }
 
 bool SwapEngine::take_guard_hit() noexcept { return std::exchange(guard_hit_, false); }

@@ -34,6 +34,7 @@
 #include "runtime/digest.hpp"
 #include "runtime/event_log.hpp"
 #include "runtime/gate.hpp"
+#include "runtime/quiet_turn.hpp"
 #include "runtime/remap.hpp"
 #include "runtime/stream_table.hpp"
 
@@ -51,6 +52,7 @@ class SwapEngine {
         AddressSpace* space = nullptr;
         Remapper* remapper = nullptr;
         Gate* gate = nullptr;
+        Gate* believed = nullptr;  ///< for launches that use parts of buffers that shift
         Counters* counters = nullptr;
         EventLog* log = nullptr;  ///< may be null
         CopyTimes* copy_times = nullptr;
@@ -147,6 +149,7 @@ class SwapEngine {
         bool careful = false;
         bool copied = false;             ///< a copy was submitted
         bool left = false;               ///< its device memory is free
+        bool maps_at_once = false;       ///< the host copy, as the device's is unmapped
         bool hand_over = false;          ///< may take part in a hand-over
         bool handed = false;             ///< its memory is another block's
         bool holds_gate = false;         ///< unexplained launches wait until it is over
@@ -172,6 +175,8 @@ class SwapEngine {
     Status order_after(Use use, CUstream stream, bool* waits) noexcept;
     bool any_waits(bool is_evict) const noexcept;
     bool keep_out_unexplained(Job& job) noexcept;
+    bool shifts(const Job& job) const noexcept;
+    bool may_remap(const Job& job) noexcept;
     bool inherit(Job& job, std::size_t from) noexcept;
     std::size_t find_heritage(const Block& block) const noexcept;
     Next map_early(Job& job) noexcept;
@@ -216,6 +221,7 @@ class SwapEngine {
     CUstream in_ = nullptr;
     CUstream check_out_ = nullptr;
     CUstream check_in_ = nullptr;
+    QuietTurn remap_turn_;  ///< in buffers that shift
     std::vector<Job> jobs_;
     std::vector<CUevent> events_;
     std::size_t evictions_ = 0;

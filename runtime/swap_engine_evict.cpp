@@ -115,6 +115,7 @@ Status SwapEngine::copy_out(Block& block) noexcept {
 }
 
 SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {
+    if (!may_remap(job)) return Next::Wait;
     Block& block = *job.block;
     const Residency from = job.handed ? Residency::HandedOver : Residency::Leaving;
     if (!block.cell.begin_remap(from, job.generation)) {
@@ -127,7 +128,8 @@ SwapEngine::Next SwapEngine::remap_out(Job& job) noexcept {
     // Explained: whoever waits for the memory has it as soon as it is unmapped, and the host copy
     // is mapped after that.
     if (job.handed) return unmap_handed(block) ? after_guard(job) : Next::Done;
-    const bool map_now = mappable && job.careful;
+    job.maps_at_once = job.careful || shifts(job);
+    const bool map_now = mappable && job.maps_at_once;
     const std::span<Chunk* const> to =
         map_now ? std::span<Chunk* const>(block.host_chunks()) : std::span<Chunk* const>{};
     switch (parts_.remapper->change(block.base, block.device_chunks(), to)) {
@@ -204,7 +206,7 @@ SwapEngine::Next SwapEngine::after_guard(Job& job) noexcept {
     }
     block.device.fill(nullptr);
     block.reset_uses();
-    if (!job.careful && parts_.host_pool->kind() == HandlePool::Kind::Host) {
+    if (!job.maps_at_once && parts_.host_pool->kind() == HandlePool::Kind::Host) {
         job.stage = Stage::EvictMap;
         return Next::Wait;
     }

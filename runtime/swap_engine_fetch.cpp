@@ -169,6 +169,7 @@ SwapEngine::Next SwapEngine::arrived(Job& job) noexcept {
 }
 
 SwapEngine::Next SwapEngine::remap_in(Job& job) noexcept {
+    if (!may_remap(job)) return Next::Wait;
     Block& block = *job.block;
     if (!block.cell.begin_remap(Residency::Coming, job.generation)) {
         Counters::add(parts_.counters->cancels);

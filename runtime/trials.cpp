@@ -115,10 +115,12 @@ void Trials::judge(Trial& trial) noexcept {
         const Digest behind = digester_.result(trial.slots[kMaxWatches + i]);
         if (!before.known() || !behind.known()) return;
         const bool same = before == behind;
-        if (trial.watches[i].word != Watch::kBeyond)
+        if (trial.watches[i].word != Watch::kBeyond) {
             trial.function->note_operand(trial.watches[i].word, !same);
-        else if (!same)
+        } else if (!same) {
             belief = Belief::Refuted;
+            blocks_.buffer_of(blocks_.block(trial.watches[i].block)).shifts.store(true);
+        }
     }
     if (trial.decides) believe(trial.kind, belief);
 }

@@ -45,6 +45,7 @@ CASES = {
     "by_hand_over": ("14MiB", {"LIBSWAP_MOVE": "hand-over"}, []),
     "by_the_careful_way": ("14MiB", {"LIBSWAP_MOVE": "careful"}, []),
     "with_a_cache": ("12MiB", {}, ["--cached"]),
+    "with_a_cache_that_tells_nothing": ("16MiB", {}, ["--cached", "--untold"]),
     "with_a_cache_and_threads": ("16MiB", {"SIMGPU_DELAYS": "kernel:every5=2ms,h2d:every7=1ms"}, ["--cached", "--threads", "3"]),
 }
 FIXED_BUDGET = {"without_host_numa"}

@@ -28,6 +28,7 @@ class CopiesAheadTest : public ::testing::Test {
         parts.space = &space_;
         parts.remapper = &remapper_;
         parts.gate = &gate_;
+        parts.believed = &believed_gate_;
         parts.counters = &counters_;
         parts.copy_times = &copy_times_;
         swap_.emplace(parts);
@@ -95,6 +96,7 @@ class CopiesAheadTest : public ::testing::Test {
     StreamTable streams_{fake_.table()};
     BlockTable blocks_;
     Gate gate_;
+    Gate believed_gate_;
     Counters counters_;
     CopyTimes copy_times_{fake_.table(), {}};
     std::optional<SwapEngine> swap_;

@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "runtime/device.hpp"
@@ -233,6 +236,41 @@ TEST_F(PartsTest, ALaunchThatReadsBeyondItsExtentReadsOnTheHost) {
     });
     fake_.pump();
     EXPECT_EQ(seen, (std::vector<std::uint64_t>{0, 100, 200}));
+}
+
+/// Nobody sees what is read, and while a mapping changes there is nothing to be read.
+TEST_F(PartsTest, NothingIsRemappedUnderALaunchThatReadsWhereOthersWroteBeyondTheirExtents) {
+    learn(3);
+    write("overrun", 3, 7000, 2 * kTensorBytes);
+    fake_.pump();
+    write("write", 3, 300);
+    write("write", 4, 400);
+    for (int round = 0; round < 4; ++round) EXPECT_TRUE(check("reads on", 0, 0, kTensorBytes));
+    fake_.hold(CU_STREAM_LEGACY, true);
+    const std::uint64_t at = tensor(0);
+    std::uint64_t seen = 1;
+    launch("reads on", {at},
+           [&, at] { seen = *reinterpret_cast<const std::uint64_t*>(at + 2 * kTensorBytes); });
+    const std::uint64_t remaps = fake_.calls("cuMemUnmap");
+    std::thread other([&] {
+        for (std::size_t i = 1; i < kTensors; ++i) launch("check", {tensor(i)}, [] {});
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    EXPECT_EQ(fake_.calls("cuMemUnmap"), remaps);
+    fake_.hold(CU_STREAM_LEGACY, false);
+    std::atomic<bool> ended{false};
+    std::thread device([&] {
+        while (!ended) {
+            fake_.pump();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    });
+    other.join();
+    ended = true;
+    device.join();
+    EXPECT_EQ(seen, 200u);
+    EXPECT_GT(fake_.calls("cuMemUnmap"), remaps);
+    EXPECT_TRUE(device_->is_valid());
 }
 
 TEST_F(PartsTest, ALaunchWhoseNumbersStayAsTheyAreHoldsItsPartOnly) {

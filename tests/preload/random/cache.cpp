@@ -24,13 +24,14 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 512;
 constexpr std::size_t kSegmentBytes = std::size_t{6} << 20;
-
-void report(char* at, std::int64_t change) {
-    if (c10::reportMemoryUsageToProfiler)
-        c10::reportMemoryUsageToProfiler(at, change, 0, 0, {1, 0});
-}
+constexpr std::size_t kArenaBytes = std::size_t{24} << 20;
 
 }  // namespace
+
+void Cache::report(char* at, std::int64_t change) {
+    if (tells_ && c10::reportMemoryUsageToProfiler)
+        c10::reportMemoryUsageToProfiler(at, change, 0, 0, {1, 0});
+}
 
 std::size_t Cache::rounded(std::size_t bytes) {
     return (bytes + kPieceBytes - 1) / kPieceBytes * kPieceBytes;
@@ -46,7 +47,7 @@ cudaError_t Cache::take(char** at, std::size_t bytes, int stream) {
             best = piece;
     if (best == pieces.end()) {
         void* segment = nullptr;
-        const std::size_t most = std::max(bytes, kSegmentBytes);
+        const std::size_t most = std::max(bytes, tells_ ? kSegmentBytes : kArenaBytes);
         if (const cudaError_t error = cudaMalloc(&segment, most); error != cudaSuccess)
             return error;
         segments_.push_back(static_cast<char*>(segment));

@@ -20,7 +20,7 @@ using namespace random_programs;
 
 constexpr const char* kUsage =
     "usage: random_programs [--first SEED] [--count N] [--steps N] [--live MiB] [--threads N] "
-    "[--devices N] [--cached] [--print] [--verbose] [FILE...]\n";
+    "[--devices N] [--cached] [--untold] [--print] [--verbose] [FILE...]\n";
 
 struct Options {
     std::uint64_t first = 1;
@@ -43,6 +43,8 @@ bool parse_options(int argc, char** argv, Options* options) {
             options->print = true;
         else if (word == "--cached")
             options->shape.cached = true;
+        else if (word == "--untold")
+            Cache::tell_nothing();
         else if (has_value && word == "--first")
             options->first = value();
         else if (has_value && word == "--count")
