@@ -218,6 +218,8 @@ struct Gradients {
     Place grad, q, k, v, bias;
     std::uint64_t sums = 0;
     std::int64_t sums_batch = 0, sums_head = 0;
+    std::uint64_t deltas = 0;
+    std::int64_t deltas_batch = 0, deltas_head = 0;
 };
 
 bool read_backward(const NamedLaunch& launch, Attention& a, Gradients& g) {
@@ -251,6 +253,9 @@ bool read_backward(const NamedLaunch& launch, Attention& a, Gradients& g) {
     g.sums = va(32);
     g.sums_batch = wide(352);
     g.sums_head = wide(360);
+    g.deltas = va(56);
+    g.deltas_batch = wide(368);
+    g.deltas_head = wide(376);
     return a.sane();
 }
 
@@ -265,9 +270,29 @@ struct Sums {
           bias(static_cast<std::size_t>(a.queries * a.keys)) {}
 };
 
+/// The products of outputs and their gradients, a query's each. Kernels of halves (but Volta's)
+/// compute them from the outputs, which are where forward() puts them; to others PyTorch gives
+/// them, of outputs that may lie in any way. Empty where it may not be read.
+std::vector<double> load_deltas(const NamedLaunch& launch, const Attention& a, const Gradients& g,
+                                std::int64_t batch, std::int64_t head,
+                                const std::vector<double>& grad) {
+    std::vector<double> deltas;
+    if (a.type == ScalarType::Float) {
+        const auto first =
+            static_cast<std::uint64_t>(batch * g.deltas_batch + head * g.deltas_head);
+        const auto* given = launch.read<float>(g.deltas + first * sizeof(float),
+                                               static_cast<std::uint64_t>(a.queries));
+        if (given != nullptr) deltas.assign(given, given + a.queries);
+        return deltas;
+    }
+    const auto out = load_rows(launch, a, a.out, batch, head, a.queries, a.out_width);
+    for (std::size_t at = 0; at < out.size(); at += static_cast<std::size_t>(a.out_width))
+        deltas.push_back(dot(&grad[at], &out[at], a.out_width));
+    return deltas;
+}
+
 void add_query(const Attention& a, const Inputs& in, std::int64_t query, const double* grad,
-               const double* out, double log_sum, const std::vector<double>& factors, Sums& sums) {
-    const double delta = dot(grad, out, a.out_width);
+               double delta, double log_sum, const std::vector<double>& factors, Sums& sums) {
     double* of_q = &sums.q[static_cast<std::size_t>(query * a.width)];
     const double* q = &in.q[static_cast<std::size_t>(query * a.width)];
     for (std::int64_t key = 0; key < a.seen(query); ++key) {
@@ -299,16 +324,17 @@ bool backward(const NamedLaunch& launch, ScalarType type) {
         Inputs in;
         if (!in.read(launch, a, batch, head)) return true;
         const auto grad = load_rows(launch, a, g.grad, batch, head, a.queries, a.out_width);
-        const auto out = load_rows(launch, a, a.out, batch, head, a.queries, a.out_width);
         const auto* log_sums = launch.read<float>(
             g.sums + static_cast<std::uint64_t>(batch * g.sums_batch + head * g.sums_head) * 4,
             static_cast<std::uint64_t>(a.queries));
-        if (grad.empty() || out.empty() || log_sums == nullptr) return true;
+        if (grad.empty() || log_sums == nullptr) return true;
+        const auto deltas = load_deltas(launch, a, g, batch, head, grad);
+        if (deltas.empty()) return true;
         Sums sums(a);
         for (std::int64_t query = 0; query < a.queries; ++query) {
             const auto row = static_cast<std::size_t>(query * a.out_width);
-            add_query(a, in, query, &grad[row], &out[row], static_cast<double>(log_sums[query]),
-                      kept(a, batch, head, query), sums);
+            add_query(a, in, query, &grad[row], deltas[static_cast<std::size_t>(query)],
+                      static_cast<double>(log_sums[query]), kept(a, batch, head, query), sums);
         }
         if (!store_rows(launch, a, g.q, batch, head, a.width, sums.q) ||
             !store_rows(launch, a, g.k, batch, head, a.width, sums.k) ||
