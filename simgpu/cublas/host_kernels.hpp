@@ -8,6 +8,7 @@ namespace libswap::simgpu::cublas {
 
 /// The work of one launch of each kernel; the parameter block is the struct of kernels.hpp.
 void host_gemm(const SimgpuHostLaunch* launch);
+void host_complex_gemm(const SimgpuHostLaunch* launch);
 void host_matrix(const SimgpuHostLaunch* launch);
 void host_vector(const SimgpuHostLaunch* launch);
 

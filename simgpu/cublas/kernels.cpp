@@ -12,6 +12,7 @@ namespace libswap::simgpu::cublas {
 namespace {
 
 constexpr const char* kGemmName = "simgpu_cublas_gemm";
+constexpr const char* kComplexGemmName = "simgpu_cublas_complex_gemm";
 constexpr const char* kMatrixName = "simgpu_cublas_matrix";
 constexpr const char* kVectorName = "simgpu_cublas_vector";
 
@@ -24,13 +25,15 @@ std::string entry(const char* name, std::size_t param_bytes) {
 // (host_kernels.cpp).
 std::string ptx() {
     return ".version 7.0\n.target sm_52\n.address_size 64\n" +
-           entry(kGemmName, sizeof(GemmParams)) + entry(kMatrixName, sizeof(MatrixParams)) +
-           entry(kVectorName, sizeof(VectorParams));
+           entry(kGemmName, sizeof(GemmParams)) +
+           entry(kComplexGemmName, sizeof(ComplexGemmParams)) +
+           entry(kMatrixName, sizeof(MatrixParams)) + entry(kVectorName, sizeof(VectorParams));
 }
 
 struct Kernels {
     CUresult status = CUDA_ERROR_NOT_INITIALIZED;
     CUkernel gemm = nullptr;
+    CUkernel complex_gemm = nullptr;
     CUkernel matrix = nullptr;
     CUkernel vector = nullptr;
 };
@@ -42,6 +45,7 @@ Kernels load_kernels() {
         return kernels;
     }
     d->host_kernel_register(kGemmName, host_gemm);
+    d->host_kernel_register(kComplexGemmName, host_complex_gemm);
     d->host_kernel_register(kMatrixName, host_matrix);
     d->host_kernel_register(kVectorName, host_vector);
     CUlibrary library = nullptr;
@@ -53,6 +57,7 @@ Kernels load_kernels() {
         }
     };
     find(kernels.gemm, kGemmName);
+    find(kernels.complex_gemm, kComplexGemmName);
     find(kernels.matrix, kMatrixName);
     find(kernels.vector, kVectorName);
     return kernels;
@@ -85,6 +90,11 @@ CUresult launch(const GemmParams& params, CUstream stream) {
     // A thread for 8 x 8 results, as such kernels have.
     const std::int64_t tiles = (params.m + 7) / 8 * ((params.n + 7) / 8) * params.batch;
     return launch_one(kernels().gemm, params, stream, tiles);
+}
+
+CUresult launch(const ComplexGemmParams& params, CUstream stream) {
+    const std::int64_t tiles = (params.m + 7) / 8 * ((params.n + 7) / 8) * params.batch;
+    return launch_one(kernels().complex_gemm, params, stream, tiles);
 }
 
 CUresult launch(const MatrixParams& params, CUstream stream) {

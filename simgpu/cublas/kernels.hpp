@@ -51,6 +51,39 @@ struct GemmParams {
     std::int32_t unused;
 };
 
+/// A complex factor, by value or to be read on the device where `device` is not 0.
+struct ComplexScalar {
+    std::uint64_t device;
+    double real;
+    double imaginary;
+};
+
+/// C = alpha op(A) op(B) + beta C of complex numbers, Float or Double ones.
+struct ComplexGemmParams {
+    std::uint64_t a;
+    std::uint64_t b;
+    std::uint64_t c;
+    ComplexScalar alpha;
+    ComplexScalar beta;
+    std::int64_t m;
+    std::int64_t n;
+    std::int64_t k;
+    std::int64_t lda;
+    std::int64_t ldb;
+    std::int64_t ldc;
+    std::int64_t stride_a;
+    std::int64_t stride_b;
+    std::int64_t stride_c;
+    std::int64_t batch;
+    std::int32_t transpose_a;
+    std::int32_t conjugate_a;
+    std::int32_t transpose_b;
+    std::int32_t conjugate_b;
+    /// a, b and c are tables of `batch` addresses, on the device.
+    std::int32_t tables;
+    Element element;
+};
+
 enum class MatrixOp : std::int32_t { Gemv, Ger, Geam, Dgmm };
 
 /// Gemv: y = alpha op(A) x + beta y. Ger: A += alpha x y'. Geam: C = alpha op(A) + beta op(B).
@@ -99,6 +132,7 @@ struct VectorParams {
 /// Launches on `stream` of the current context. The first launch of a process loads the kernels.
 /// @thread any
 CUresult launch(const GemmParams& params, CUstream stream);
+CUresult launch(const ComplexGemmParams& params, CUstream stream);
 CUresult launch(const MatrixParams& params, CUstream stream);
 CUresult launch(const VectorParams& params, CUstream stream);
 

@@ -110,6 +110,28 @@ TEST_F(Cublas, MultipliesBatches) {
     EXPECT_EQ(on_host(d, 8), expected);
 }
 
+TEST_F(Cublas, MultipliesComplexMatricesAndVectors) {
+    const float* a = on_device<float>({1, 2, 0, 1});  // (1 + 2i, i), a row
+    const float* x = on_device<float>({0, 1, 2, 0});
+    float* y = on_device<float>({0, 0, 9, 9});
+    const cuComplex one{1, 0};
+    const cuComplex zero{0, 0};
+    const auto complex = [](const float* data) {
+        return reinterpret_cast<cuComplex*>(const_cast<float*>(data));
+    };
+    ASSERT_EQ(cublasCgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 2, &one, complex(a), 1,
+                          complex(x), 2, &zero, complex(y), 1),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(on_host(y, 4), (std::vector<float>{-2, 3, 9, 9}));
+    ASSERT_EQ(cublasCgemv(handle_, CUBLAS_OP_C, 1, 2, &one, complex(a), 1, complex(x), 1, &zero,
+                          complex(y), 1),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(on_host(y, 4), (std::vector<float>{2, 1, 1, 0}));
+    EXPECT_EQ(cublasCgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 2, &one, complex(a), 1,
+                          complex(x), 2, &zero, complex(y), 2),
+              CUBLAS_STATUS_INVALID_VALUE);
+}
+
 TEST_F(Cublas, MultipliesByTypeWhereItIsFloat) {
     float* a = on_device(kA);
     float* b = on_device(kB);

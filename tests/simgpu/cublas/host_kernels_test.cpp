@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -470,6 +471,41 @@ TEST(HostVector, ReducesNothingToZero) {
     dot.params.n = 0;
     run(host_vector, dot.params);
     EXPECT_EQ(dot.result_float(), 0);
+}
+
+TEST(HostComplexGemm, MultipliesTransposedAndConjugatedMatrices) {
+    using Numbers = std::vector<std::complex<float>>;
+    const Numbers a{{1, 2}, {3, -1}, {0, 1}, {2, 2}};  // column by column
+    const Numbers b{{1, 0}, {0, 1}, {2, -1}, {1, 1}};
+    Numbers c(4, {1, 1});
+    ComplexGemmParams params{};
+    params.a = reinterpret_cast<std::uint64_t>(a.data());
+    params.b = reinterpret_cast<std::uint64_t>(b.data());
+    params.c = reinterpret_cast<std::uint64_t>(c.data());
+    params.alpha = {0, 0, 1};
+    params.beta = {0, 2, 0};
+    params.m = params.n = params.k = params.lda = params.ldb = params.ldc = 2;
+    params.batch = 1;
+    params.transpose_a = params.conjugate_a = 1;
+    run(host_complex_gemm, params);
+    const std::complex<float> i(0, 1);
+    for (std::size_t row = 0; row < 2; ++row)
+        for (std::size_t column = 0; column < 2; ++column) {
+            const auto sum = std::conj(a[2 * row]) * b[2 * column] +
+                             std::conj(a[2 * row + 1]) * b[2 * column + 1];
+            EXPECT_EQ(c[row + 2 * column], i * sum + std::complex<float>(2, 2));
+        }
+}
+
+TEST(HostComplexGemm, NeverReadsWhatFactorsOfZeroSkip) {
+    std::vector<std::complex<double>> c(2, {kNan, kNan});
+    ComplexGemmParams params{};
+    params.c = reinterpret_cast<std::uint64_t>(c.data());
+    params.m = params.ldc = params.lda = 2;
+    params.n = params.k = params.ldb = params.batch = 1;
+    params.element = Element::Double;
+    run(host_complex_gemm, params);
+    EXPECT_EQ(c, (std::vector<std::complex<double>>(2)));
 }
 
 }  // namespace
