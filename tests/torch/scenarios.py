@@ -18,6 +18,7 @@ import tempfile
 import torch
 from torch import nn
 
+from loops import LOOPS
 from networks import NETWORKS, digest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
@@ -350,7 +351,7 @@ def packed():
 
 
 SCENARIOS = {f.__name__: f for f in (side_stream, graph, compiled, mem_pool, profiler, save, out_of_memory, threads,
-                                     no_grad_views, ctypes_runtime, data_parallel, indexing, diffusion, packed)}
+                                     no_grad_views, ctypes_runtime, data_parallel, indexing, diffusion, packed, *LOOPS)}
 
 if __name__ == "__main__":
     networks = {f.__name__: f for f in NETWORKS}

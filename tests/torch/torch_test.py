@@ -41,6 +41,7 @@ VARIANTS = {
     "validate": ["gpt", "--validate-every", "2"],
     "variable": ["gpt", "--variable"],
     "checkpoint": ["gpt", "--checkpoint"],
+    "save_on_cpu": ["gpt", "--save-on-cpu", "--attention", "sdpa"],
     "workers": ["gpt", "--workers", "2"],
     "fused": ["gpt", "--implementation", "fused"],
     "loop": ["gpt", "--implementation", "loop"],
@@ -370,7 +371,8 @@ CASES |= {f"{model}_{allocator}": allocator_case(model, allocator) for model in 
 CASES |= {f"train_{name}": variant(name) for name in VARIANTS}
 CASES |= {f"scenario_{name}": scenario(name)
           for name in ("side_stream", "graph", "compiled", "mem_pool", "profiler", "save", "out_of_memory", "threads",
-                       "no_grad_views", "ctypes_runtime", "data_parallel", "indexing", "diffusion", "packed")}
+                       "no_grad_views", "ctypes_runtime", "data_parallel", "indexing", "diffusion", "packed",
+                       "generating", "several_models", "rollouts", "spectral")}
 
 CASES |= {f"network_{name}": network(name) for name in NETWORKS}
 
