@@ -361,6 +361,42 @@ TEST(TorchKernels, LayerNormMakesRowsOfMeanZeroAndVarianceOne) {
     EXPECT_NEAR(y[0] + y[1] + y[2] + y[3], 0, 1e-6);
 }
 
+TEST(TorchKernels, RmsNormHasNoMeanInEitherDirection) {
+    const std::vector<float> x{3, 4, 6, 8};
+    const std::vector<float> dy{1, 10, 100, 1000};
+    const std::vector<float> gamma{2, 1};
+    std::vector<float> y(4);
+    std::vector<float> rstd(2);
+    std::vector<float> dx(4);
+    std::vector<float> dgamma(2);
+    const auto none = value<const void*>(nullptr);
+    ASSERT_TRUE(
+        run("_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIffLb1EEEviT0_PKT_S5_S5_P"
+            "S3_S6_PS3_",
+            {value(2), value(0.0F), value(x.data()), value(gamma.data()), none, none,
+             value(rstd.data()), value(y.data())},
+            2));
+    const float root = std::sqrt(2.0F) / 5;
+    EXPECT_NEAR(rstd[0], root, 1e-6);
+    EXPECT_NEAR(y[0], 6 * root, 1e-6);
+    EXPECT_NEAR(y[3], 4 * root, 1e-6);
+    // What it is given as the gradient of what it has none of is that of the other parameter.
+    ASSERT_TRUE(
+        run("_ZN2at6native12_GLOBAL__N_135GammaBetaBackwardCUDAKernelTemplateIffLj32ELj1ELj8ELb1E"
+            "Lb0ELb1EEEvllPKT_S5_PKT0_S8_PS3_S9_",
+            {value(std::int64_t{2}), value(std::int64_t{2}), value(dy.data()), value(x.data()),
+             none, value(rstd.data()), value(dgamma.data()), value(dgamma.data())}));
+    EXPECT_NEAR(dgamma[0], root * 3 + root / 2 * 600, 1e-4);
+    EXPECT_NEAR(dgamma[1], root * 40 + root / 2 * 8000, 1e-3);
+    ASSERT_TRUE(
+        run("_ZN2at6native12_GLOBAL__N_139layer_norm_grad_input_kernel_vectorizedIffLb1EEEvPKT_S5_"
+            "PKT0_S8_S5_PS3_i",
+            {value(dy.data()), value(x.data()), none, value(rstd.data()), value(gamma.data()),
+             value(dx.data()), value(2)},
+            2));
+    EXPECT_NEAR(dx[0], root * (2 - 3 * root * 46 * root / 2), 1e-5);
+}
+
 TEST(TorchKernels, EmbeddingGradientsAddUp) {
     const std::vector<std::int64_t> indices{2, 0, 2};
     const std::vector<float> grad{1, 2, 10, 20, 100, 200};
