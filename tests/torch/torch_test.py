@@ -193,6 +193,22 @@ for kind, limit in ((torch.float16, 4e-3), (torch.bfloat16, 4e-2), (torch.float3
     check(said.count("True\n") == 9, said)
 
 
+def transforms(runner):
+    """Fourier transforms and what is done with them, against the CPU."""
+    said = runner.run(["-c", """
+import torch
+torch.manual_seed(1)
+real, waves = torch.randn(3, 4, 12, 35), torch.randn(3, 4, 12, 35, dtype=torch.cfloat)
+for call, x in ((torch.fft.rfft2, real), (lambda x: torch.fft.rfftn(x, dim=(1, 2, 3)), real), (lambda x: torch.fft.irfft(x, n=69), waves),
+                (torch.fft.ifft, waves), (lambda x: torch.fft.fft(x, dim=1), waves), (torch.fft.fftn, waves.to(torch.cdouble)),
+                (lambda x: torch.fft.fft(x[..., :31], norm="ortho"), waves), (lambda x: torch.einsum("bixy,ioxy->boxy", x, x[:1].expand(4, 4, 12, 35)), waves),
+                (lambda x: x[0, 0] @ x[0, 0].mH, waves), (lambda x: x.conj() * x.flip(0).transpose(0, 1).transpose(1, 0) * 2j, waves)):
+    here, there = call(x), call(x.cuda()).cpu()
+    print((here - there).abs().max() < 1e-5 * here.abs().max())
+"""])
+    check(said.split() == ["tensor(True)"] * 10, said)
+
+
 def allocators(runner):
     """What LIBSWAP_TORCH asks for is what PyTorch does."""
     ask = "import torch; torch.zeros(1, device='cuda'); print(torch.cuda.get_allocator_backend(), torch.cuda.memory_reserved() > 0)"
@@ -365,7 +381,7 @@ def network(name):
     return run
 
 
-CASES = {case.__name__: case for case in (imports, computes, attention, allocators, expandable_segments, monitoring, gpt_learns, resnet_learns, a_lost_page_shows, hooks_are_cheap, freed_memory_is_not_moved,
+CASES = {case.__name__: case for case in (imports, computes, attention, transforms, allocators, expandable_segments, monitoring, gpt_learns, resnet_learns, a_lost_page_shows, hooks_are_cheap, freed_memory_is_not_moved,
                                            larger_than_the_device, two_jobs)}
 CASES |= {f"{model}_{allocator}": allocator_case(model, allocator) for model in MODELS for allocator in ALLOCATORS}
 CASES |= {f"train_{name}": variant(name) for name in VARIANTS}

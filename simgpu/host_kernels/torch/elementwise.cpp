@@ -24,7 +24,7 @@ bool read_types(std::span<const std::byte> bytes, std::size_t count, ScalarType*
     if (bytes.size() < count) return false;
     for (std::size_t i = 0; i < count; ++i) {
         types[i] = static_cast<ScalarType>(std::to_integer<std::int8_t>(bytes[i]));
-        if (size_of(types[i]) == 0) return false;
+        if (size_of(types[i]) == 0 || is_complex(types[i])) return false;
     }
     return true;
 }

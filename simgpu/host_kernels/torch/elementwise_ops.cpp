@@ -453,7 +453,9 @@ ElementwiseOp find_conversion(std::string_view text) {
 }  // namespace
 
 ElementwiseOp find_elementwise_op(std::string_view text) {
-    ElementwiseOp op = find_binary(text);
+    ElementwiseOp op = find_complex_op(text);
+    if (op.apply != nullptr) return op;
+    op = find_binary(text);
     if (op.apply != nullptr) return op;
     op = find_conversion(text);
     if (op.apply != nullptr) return op;

@@ -27,6 +27,10 @@ struct ElementwiseRow {
 /// Activations and losses with their gradients. @thread any
 std::span<const ElementwiseRow> activation_rows();
 
+/// The functor of complex numbers whose C++ type is `text`; `apply` is null where it is not known.
+/// @thread any
+ElementwiseOp find_complex_op(std::string_view text);
+
 /// The type in which a functor for elements of `type` calculates, and holds its values.
 inline ScalarType calculating(ScalarType type) {
     return type == ScalarType::Half || type == ScalarType::BFloat16 ? ScalarType::Float : type;

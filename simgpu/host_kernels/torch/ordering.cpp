@@ -63,6 +63,8 @@ std::uint64_t ordered_bits(ScalarType type, const void* from) {
             return ordered_float(bits, width, 0x7f800000);
         case ScalarType::Double:
             return ordered_float(bits, width, 0x7ff0000000000000);
+        case ScalarType::ComplexFloat:
+        case ScalarType::ComplexDouble:
         case ScalarType::Unknown:
             break;
     }

@@ -76,7 +76,10 @@ std::uint32_t size_of(ScalarType type) {
         case ScalarType::Long:
         case ScalarType::ULong:
         case ScalarType::Double:
+        case ScalarType::ComplexFloat:
             return 8;
+        case ScalarType::ComplexDouble:
+            return 16;
         case ScalarType::Unknown:
             break;
     }
@@ -114,6 +117,8 @@ double load(ScalarType type, const void* from) {
             return static_cast<double>(type == ScalarType::Half ? half_to_float(bits)
                                                                 : bf16_to_float(bits));
         }
+        case ScalarType::ComplexFloat:
+        case ScalarType::ComplexDouble:
         case ScalarType::Unknown:
             break;
     }
@@ -148,6 +153,8 @@ void store(ScalarType type, void* to, double value) {
             return store_as(to, double_to_half(value));
         case ScalarType::BFloat16:
             return store_as(to, double_to_bf16(value));
+        case ScalarType::ComplexFloat:
+        case ScalarType::ComplexDouble:
         case ScalarType::Unknown:
             break;
     }

@@ -17,6 +17,9 @@ enum class ScalarType : std::int8_t {
     Half = 5,
     Float = 6,
     Double = 7,
+    ComplexFloat =
+        9,  ///< these two only in functors of complex_ops.cpp; scalar_type() knows neither
+    ComplexDouble = 10,
     Bool = 11,
     BFloat16 = 15,
     UShort = 27,
@@ -29,7 +32,11 @@ enum class ScalarType : std::int8_t {
 ScalarType scalar_type(std::string_view name);
 std::uint32_t size_of(ScalarType type);
 
-/// Elements as doubles: exact for all but integers from 2^53 on.
+inline bool is_complex(ScalarType type) {
+    return type == ScalarType::ComplexFloat || type == ScalarType::ComplexDouble;
+}
+
+/// Elements as doubles, of types that are not complex: exact for all but integers from 2^53 on.
 double load(ScalarType type, const void* from);
 void store(ScalarType type, void* to, double value);
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -395,6 +396,29 @@ TEST(TorchKernels, RmsNormHasNoMeanInEitherDirection) {
              value(dx.data()), value(2)},
             2));
     EXPECT_NEAR(dx[0], root * (2 - 3 * root * 46 * root / 2), 1e-5);
+}
+
+TEST(TorchKernels, ComplexNumbersAreScaledAndMultiplied) {
+    using Complex = std::complex<float>;
+    const std::vector<Complex> x{{1, 2}, {3, -1}};
+    std::vector<Complex> y(2);
+    const std::array<std::uint64_t, 3> tensors{reinterpret_cast<std::uint64_t>(y.data()),
+                                               reinterpret_cast<std::uint64_t>(x.data()),
+                                               reinterpret_cast<std::uint64_t>(x.data())};
+    // An empty functor, then the number.
+    const std::array<Complex, 2> twice_i{Complex(), Complex(0, 2)};
+    ASSERT_TRUE(
+        run("_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_13AUnaryFunctorIN3c107"
+            "complexIfEES5_S5_NS0_15binary_internal10MulFunctorIS5_EEEESt5arrayIPcLm2EELb0"
+            "EEEviT0_T1_",
+            {value(2), value(twice_i), value(tensors)}));
+    EXPECT_EQ(y, (std::vector<Complex>{{-4, 2}, {2, 6}}));
+    ASSERT_TRUE(
+        run("_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_13BinaryFunctorIN3c107"
+            "complexIfEES5_S5_NS0_15binary_internal10MulFunctorIS5_EEEESt5arrayIPcLm3EELb0"
+            "EEEviT0_T1_",
+            {value(2), value('\0'), value(tensors)}));
+    EXPECT_EQ(y, (std::vector<Complex>{{-3, 4}, {8, -6}}));
 }
 
 TEST(TorchKernels, EmbeddingGradientsAddUp) {
