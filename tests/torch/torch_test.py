@@ -171,8 +171,8 @@ print((torch.nn.functional.linear(a.cuda(), b.t().contiguous().cuda(), torch.one
 
 
 def attention(runner):
-    """Half precision by flash attention, and float32 by another kernel whose outputs lie differently when they were saved on the CPU: against
-    float32 on the CPU."""
+    """Half precision by flash attention, and float32 by another kernel, whose outputs lie differently when they were
+    saved on the CPU: against float32 on the CPU."""
     said = runner.run(["-c", """
 import contextlib, torch
 from torch.nn.functional import scaled_dot_product_attention
@@ -199,10 +199,18 @@ def transforms(runner):
 import torch
 torch.manual_seed(1)
 real, waves = torch.randn(3, 4, 12, 35), torch.randn(3, 4, 12, 35, dtype=torch.cfloat)
-for call, x in ((torch.fft.rfft2, real), (lambda x: torch.fft.rfftn(x, dim=(1, 2, 3)), real), (lambda x: torch.fft.irfft(x, n=69), waves),
-                (torch.fft.ifft, waves), (lambda x: torch.fft.fft(x, dim=1), waves), (torch.fft.fftn, waves.to(torch.cdouble)),
-                (lambda x: torch.fft.fft(x[..., :31], norm="ortho"), waves), (lambda x: torch.einsum("bixy,ioxy->boxy", x, x[:1].expand(4, 4, 12, 35)), waves),
-                (lambda x: x[0, 0] @ x[0, 0].mH, waves), (lambda x: x.conj() * x.flip(0).transpose(0, 1).transpose(1, 0) * 2j, waves)):
+for call, x in (
+    (torch.fft.rfft2, real),
+    (lambda x: torch.fft.rfftn(x, dim=(1, 2, 3)), real),
+    (lambda x: torch.fft.irfft(x, n=69), waves),
+    (torch.fft.ifft, waves),
+    (lambda x: torch.fft.fft(x, dim=1), waves),
+    (torch.fft.fftn, waves.to(torch.cdouble)),
+    (lambda x: torch.fft.fft(x[..., :31], norm="ortho"), waves),
+    (lambda x: torch.einsum("bixy,ioxy->boxy", x, x[:1].expand(4, 4, 12, 35)), waves),
+    (lambda x: x[0, 0] @ x[0, 0].mH, waves),
+    (lambda x: x.conj() * x.flip(0).transpose(0, 1).transpose(1, 0) * 2j, waves),
+):
     here, there = call(x), call(x.cuda()).cpu()
     print((here - there).abs().max() < 1e-5 * here.abs().max())
 """])
