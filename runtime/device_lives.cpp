@@ -82,7 +82,6 @@ std::optional<BlockSpan> Device::told_part(const Buffer& buffer, std::uint64_t a
 }
 
 void Device::content_begins(std::uint64_t address, std::uint64_t bytes) {
-    note_piece(address, bytes);
     for_each_block_of(address, bytes, [&](Block& block, std::uint64_t part) {
         if (!is_told_of(blocks_.buffer_of(block), address)) return;
         if (block.given_out_bytes.fetch_add(part) != 0 || !block.given_back.exchange(false)) return;
@@ -94,6 +93,7 @@ void Device::content_begins(std::uint64_t address, std::uint64_t bytes) {
             counters_.hidden_functions.load(std::memory_order_relaxed) != 0)
             block.fresh.store(false);
     });
+    note_piece(address, bytes);  // may throw: what is given out counts all the same
 }
 
 void Device::content_ends(std::uint64_t address, std::uint64_t bytes) {

@@ -46,7 +46,8 @@ bool Device::exceed_budget(std::uint64_t bytes, const char* why) noexcept {
     std::size_t total_bytes = 0;
     if (driver_.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS || free_bytes < bytes)
         return false;
-    if (exceeded_bytes_.fetch_add(bytes) == 0)
+    // Of a budget that holds no chunk it was said that it leaves nothing.
+    if (exceeded_bytes_.fetch_add(bytes) == 0 && budget_bytes_ >= kChunkBytes[0])
         LIBSWAP_LOG(Warning, "{} than the budget of {} MiB leaves: device memory beyond it is used",
                     why, budget_bytes_ >> 20);
     update_limit();
