@@ -9,23 +9,12 @@
 #include <type_traits>
 
 #include "simgpu/cublas/api.hpp"
+#include "simgpu/cublas/gemm_shape.hpp"
 #include "simgpu/cublas/handle.hpp"
 #include "simgpu/cublas/operands.hpp"
 
 namespace libswap::simgpu::cublas {
 namespace {
-
-struct Shape {
-    cublasOperation_t transa;
-    cublasOperation_t transb;
-    std::int64_t m;
-    std::int64_t n;
-    std::int64_t k;
-    std::int64_t lda;
-    std::int64_t ldb;
-    std::int64_t ldc;
-    std::int64_t batch = 1;
-};
 
 /// Addresses of matrices, or of tables, and elements from one of a batch to the next.
 struct Batches {
@@ -37,16 +26,6 @@ struct Batches {
     std::int64_t stride_c;
     bool tables = false;
 };
-
-bool is_valid(const Shape& s) {
-    if (!is_operation(s.transa) || !is_operation(s.transb) || s.m < 0 || s.n < 0 || s.k < 0 ||
-        s.batch < 0)
-        return false;
-    const std::int64_t a_rows = s.transa == CUBLAS_OP_N ? s.m : s.k;
-    const std::int64_t b_rows = s.transb == CUBLAS_OP_N ? s.k : s.n;
-    return s.lda >= std::max<std::int64_t>(1, a_rows) &&
-           s.ldb >= std::max<std::int64_t>(1, b_rows) && s.ldc >= std::max<std::int64_t>(1, s.m);
-}
 
 template <typename T>
 ComplexScalar complex_scalar(const cublasContext& handle, const T* factor) {
@@ -67,7 +46,7 @@ cublasStatus_t submit(cublasContext& handle, const T* alpha, const T* beta,
 }
 
 template <typename T>
-cublasStatus_t gemm(cublasHandle_t handle, const Shape& s, const T* alpha, const T* beta,
+cublasStatus_t gemm(cublasHandle_t handle, const GemmShape& s, const T* alpha, const T* beta,
                     const Batches& at) {
     if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!is_valid(s)) return CUBLAS_STATUS_INVALID_VALUE;

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "simgpu/cublas/api.hpp"
+#include "simgpu/cublas/gemm_shape.hpp"
 #include "simgpu/cublas/handle.hpp"
 #include "simgpu/cublas/log.hpp"
 #include "simgpu/cublas/operands.hpp"
@@ -15,31 +16,6 @@
 
 namespace libswap::simgpu::cublas {
 namespace {
-
-struct Shape {
-    cublasOperation_t transa;
-    cublasOperation_t transb;
-    std::int64_t m;
-    std::int64_t n;
-    std::int64_t k;
-    std::int64_t lda;
-    std::int64_t ldb;
-    std::int64_t ldc;
-    std::int64_t batch = 1;
-};
-
-bool is_valid(const Shape& s) {
-    if (!is_operation(s.transa) || !is_operation(s.transb)) {
-        return false;
-    }
-    if (s.m < 0 || s.n < 0 || s.k < 0 || s.batch < 0) {
-        return false;
-    }
-    const std::int64_t a_rows = s.transa == CUBLAS_OP_N ? s.m : s.k;
-    const std::int64_t b_rows = s.transb == CUBLAS_OP_N ? s.k : s.n;
-    return s.lda >= std::max<std::int64_t>(1, a_rows) &&
-           s.ldb >= std::max<std::int64_t>(1, b_rows) && s.ldc >= std::max<std::int64_t>(1, s.m);
-}
 
 /// Element types of A and B, and of C.
 struct Types {
@@ -54,7 +30,7 @@ constexpr Types kPlain = std::is_same_v<T, float> ? Types{Element::Float, Elemen
 /// What the entries below have in common. `strides` in elements; with `tables` the matrices are
 /// addresses of tables of addresses. T is the type of the factors.
 template <typename T>
-cublasStatus_t gemm(cublasHandle_t handle, const Shape& s, const T* alpha, const void* a,
+cublasStatus_t gemm(cublasHandle_t handle, const GemmShape& s, const T* alpha, const void* a,
                     std::int64_t stride_a, const void* b, std::int64_t stride_b, const T* beta,
                     const void* c, std::int64_t stride_c, bool tables = false,
                     Types types = kPlain<T>) {
@@ -171,7 +147,7 @@ struct Batches {
     std::int64_t stride_c;
 };
 
-cublasStatus_t gemm_ex(const char* name, cublasHandle_t handle, const Shape& shape,
+cublasStatus_t gemm_ex(const char* name, cublasHandle_t handle, const GemmShape& shape,
                        const DataTypes& data, cublasComputeType_t compute, const void* alpha,
                        const Batches& at, const void* beta, bool tables) {
     const auto run = [&](const void* scale, const void* keep, cublasComputeType_t type) {
