@@ -311,6 +311,11 @@ class Device {
     void grant_peers(Buffer& buffer);
     void count_alloc(std::uint64_t asked, std::uint64_t span);
     void count_free(std::uint64_t asked, std::uint64_t span);
+    /// The block of one of our buffers; null for slabs, and for what is not ours.
+    Block* block_at(std::uint64_t address) noexcept {
+        const PageTag tag = space_.find(address);
+        return tag == 0 || tag & kSlabTag ? nullptr : &blocks_.block(tag - 1);
+    }
     /// Calls with each block of a range of one buffer, and how much of the range lies in it.
     template <typename Call>
     void for_each_block_of(std::uint64_t address, std::uint64_t bytes, const Call& call);

@@ -25,9 +25,9 @@ template <typename Call>
 void Device::for_each_block_of(std::uint64_t address, std::uint64_t bytes, const Call& call) {
     const std::uint64_t end = address + bytes;
     while (address < end) {
-        const PageTag tag = space_.find(address);
-        if (tag == 0 || tag & kSlabTag) return;
-        Block& block = blocks_.block(tag - 1);
+        Block* const found = block_at(address);
+        if (!found) return;
+        Block& block = *found;
         const std::uint64_t block_end = block.base + block.bytes();
         const std::uint64_t part_end = std::min(end, block_end);
         if (part_end <= address) return;  // the gap behind a buffer
@@ -57,9 +57,9 @@ bool Device::is_told_of(Buffer& buffer, std::uint64_t address) noexcept {
 }
 
 void Device::note_piece(std::uint64_t address, std::uint64_t bytes) {
-    const PageTag tag = space_.find(address);
-    if (tag == 0 || tag & kSlabTag) return;
-    Buffer& buffer = blocks_.buffer_of(blocks_.block(tag - 1));
+    const Block* const block = block_at(address);
+    if (!block) return;
+    Buffer& buffer = blocks_.buffer_of(*block);
     if (is_told_of(buffer, address) && buffer.count >= kFewestParts) pieces_.begin(address, bytes);
 }
 
@@ -109,11 +109,9 @@ void Device::content_ends(std::uint64_t address, std::uint64_t bytes) {
 }
 
 bool Device::has_no_content(std::uint64_t address) noexcept {
-    const PageTag tag = space_.find(address);
-    if (tag == 0 || tag & kSlabTag) return false;
-    const Block& block = blocks_.block(tag - 1);
-    return block.given_back.load(std::memory_order_acquire) &&
-           block.fresh.load(std::memory_order_acquire);
+    const Block* const block = block_at(address);
+    return block && block->given_back.load(std::memory_order_acquire) &&
+           block->fresh.load(std::memory_order_acquire);
 }
 
 void Device::end_content(Block& block) {

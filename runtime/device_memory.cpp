@@ -358,13 +358,12 @@ bool Device::range_of(std::uint64_t address, std::uint64_t* base, std::uint64_t*
 }
 
 void Device::set_sync_memops(std::uint64_t address, bool on) {
-    const PageTag tag = space_.find(address);
-    if (tag && !(tag & kSlabTag)) blocks_.buffer_of(blocks_.block(tag - 1)).sync_memops = on;
+    if (const Block* block = block_at(address)) blocks_.buffer_of(*block).sync_memops = on;
 }
 
 bool Device::sync_memops(std::uint64_t address) {
-    const PageTag tag = space_.find(address);
-    return tag && !(tag & kSlabTag) && blocks_.buffer_of(blocks_.block(tag - 1)).sync_memops;
+    const Block* const block = block_at(address);
+    return block && blocks_.buffer_of(*block).sync_memops;
 }
 
 }  // namespace libswap

@@ -73,11 +73,10 @@ bool Device::launch_still(const LaunchRequest& request, CUcontext context, RealC
 
 /// An address was named by an operation that may write there.
 void Device::touch(std::uint64_t address, std::uint64_t now) noexcept {
-    const PageTag tag = space_.find(address);
-    if (tag == 0 || tag & kSlabTag) return;
-    Block& named = blocks_.block(tag - 1);
-    if (named.alone) return touch_block(named, now);
-    const Buffer& buffer = blocks_.buffer_of(named);
+    Block* const named = block_at(address);
+    if (!named) return;
+    if (named->alone) return touch_block(*named, now);
+    const Buffer& buffer = blocks_.buffer_of(*named);
     for (std::uint32_t i = 0; i < buffer.count; ++i)
         touch_block(blocks_.block(buffer.first + i), now);
 }

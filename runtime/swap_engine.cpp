@@ -12,7 +12,7 @@ namespace libswap {
 namespace {
 
 /// How often an event may answer with an error before the context counts as dead.
-constexpr std::uint8_t kMaxEventFailures = 50;
+constexpr std::uint8_t kMaxEventFailures = StreamTable::kMaxQueryFailures;
 /// After this many evictions in a row that found a block changed, digests are tried only now and
 /// then.
 constexpr std::uint32_t kDirtyBlockEvictions = 3;

@@ -70,6 +70,23 @@ CUresult current_context(CUcontext& context) {
     return result == CUDA_SUCCESS ? d.cuCtxSetCurrent_fn(context) : result;
 }
 
+// What is loaded says how parameters lie; what is done when it is launched is native.
+HostKernel load_host_kernel(const char* name, std::size_t param_bytes, SimgpuHostKernel work) {
+    HostKernel loaded;
+    const Driver* d = driver();
+    if (d == nullptr) return loaded;
+    d->host_kernel_register(name, work);
+    const std::string ptx = std::string(".version 7.0\n.target sm_52\n.address_size 64\n") +
+                            ".visible .entry " + name + "(\n    .param .align 8 .b8 " + name +
+                            "_param_0[" + std::to_string(param_bytes) + "]\n)\n{\n    trap;\n}\n";
+    CUlibrary library = nullptr;
+    loaded.status =
+        d->cuLibraryLoadData_fn(&library, ptx.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+    if (loaded.status == CUDA_SUCCESS)
+        loaded.status = d->cuLibraryGetKernel_fn(&loaded.kernel, library, name);
+    return loaded;
+}
+
 void ensure_context(CUcontext context) {
     CUcontext current = nullptr;
     if (driver()->cuCtxGetCurrent_fn(&current) == CUDA_SUCCESS && current == nullptr) {

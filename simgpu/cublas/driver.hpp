@@ -49,6 +49,16 @@ const Driver* driver();
 /// Only where there is a driver. @thread any
 CUresult current_context(CUcontext& context);
 
+/// A kernel whose work is done here.
+struct HostKernel {
+    CUresult status = CUDA_ERROR_NOT_INITIALIZED;
+    CUkernel kernel = nullptr;
+};
+
+/// Loads a kernel of one parameter of so many bytes that does `work`. It is never unloaded: kernels
+/// of a library live in every context, also after a reset of the device. @thread any
+HostKernel load_host_kernel(const char* name, std::size_t param_bytes, SimgpuHostKernel work);
+
 /// Makes the context current where the thread has none. Only where there is a driver. @thread any
 void ensure_context(CUcontext context);
 

@@ -18,10 +18,6 @@ namespace {
 
 using Complex = std::complex<double>;
 
-std::int64_t extent(std::int64_t rows, std::int64_t columns, std::int64_t ld) {
-    return rows <= 0 || columns <= 0 ? 0 : (columns - 1) * ld + rows;
-}
-
 template <typename T>
 Complex factor(LaunchMemory& memory, const ComplexScalar& scalar) {
     if (scalar.device == 0) return {scalar.real, scalar.imaginary};

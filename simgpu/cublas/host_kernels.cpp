@@ -52,10 +52,6 @@ void narrow_columns(const GemmParams& p, const std::vector<T>& from, std::uint16
 }
 
 /// Elements from the first of a column-major matrix to its last.
-std::int64_t extent(std::int64_t rows, std::int64_t columns, std::int64_t ld) {
-    return rows <= 0 || columns <= 0 ? 0 : (columns - 1) * ld + rows;
-}
-
 std::int64_t vector_extent(std::int64_t n, std::int64_t increment) {
     return n <= 0 ? 0 : (n - 1) * std::abs(increment) + 1;
 }

@@ -134,36 +134,16 @@ void host_matmul(const SimgpuHostLaunch* launch) {
     if (p.bias != 0 || p.activation != Activation::None) finish(launch, p);
 }
 
-std::string ptx() {
-    return std::string(".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry ") + kName +
-           "(\n    .param .align 8 .b8 p[" + std::to_string(sizeof(MatmulParams)) +
-           "]\n)\n{\n    trap;\n}\n";
-}
-
-struct Loaded {
-    CUresult status = CUDA_ERROR_NOT_INITIALIZED;
-    CUkernel kernel = nullptr;
-};
-
-Loaded load() {
-    Loaded loaded;
-    const cublas::Driver* d = cublas::driver();
+cublas::HostKernel load() {
     // The handle may be libcublas's, which has loaded its own.
-    if (d == nullptr || !cublas::blas::load()) return loaded;
-    d->host_kernel_register(kName, host_matmul);
-    CUlibrary library = nullptr;
-    loaded.status =
-        d->cuLibraryLoadData_fn(&library, ptx().c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-    if (loaded.status == CUDA_SUCCESS)
-        loaded.status = d->cuLibraryGetKernel_fn(&loaded.kernel, library, kName);
-    return loaded;
+    if (!cublas::blas::load()) return {};
+    return cublas::load_host_kernel(kName, sizeof(MatmulParams), host_matmul);
 }
 
 }  // namespace
 
 CUresult launch(const MatmulParams& params, CUstream stream) {
-    // Never unloaded: kernels of a library live in every context, also after a reset of the device.
-    static const Loaded loaded = load();
+    static const cublas::HostKernel loaded = load();
     if (loaded.status != CUDA_SUCCESS) return loaded.status;
     constexpr std::int64_t kMostBlocks = 1 << 20;
     const std::int64_t tiles =

@@ -3,7 +3,6 @@
 #include "simgpu/cufft/kernels.hpp"
 
 #include <algorithm>
-#include <string>
 
 #include "simgpu/cublas/driver.hpp"
 
@@ -12,36 +11,11 @@ namespace {
 
 constexpr const char* kName = "simgpu_cufft_transform";
 
-// What is loaded says how parameters lie; what is done when it is launched is native.
-std::string ptx() {
-    return std::string(".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry ") + kName +
-           "(\n    .param .align 8 .b8 " + kName + "_param_0[" +
-           std::to_string(sizeof(TransformParams)) + "]\n)\n{\n    trap;\n}\n";
-}
-
-struct Loaded {
-    CUresult status = CUDA_ERROR_NOT_INITIALIZED;
-    CUkernel kernel = nullptr;
-};
-
-Loaded load() {
-    Loaded loaded;
-    const cublas::Driver* d = cublas::driver();
-    if (d == nullptr) return loaded;
-    d->host_kernel_register(kName, host_transform);
-    CUlibrary library = nullptr;
-    loaded.status =
-        d->cuLibraryLoadData_fn(&library, ptx().c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-    if (loaded.status == CUDA_SUCCESS)
-        loaded.status = d->cuLibraryGetKernel_fn(&loaded.kernel, library, kName);
-    return loaded;
-}
-
 }  // namespace
 
 CUresult launch(const TransformParams& params, CUstream stream) {
-    // Never unloaded: kernels of a library live in every context, also after a reset of the device.
-    static const Loaded loaded = load();
+    static const cublas::HostKernel loaded =
+        cublas::load_host_kernel(kName, sizeof(TransformParams), host_transform);
     if (loaded.status != CUDA_SUCCESS) return loaded.status;
     constexpr std::int64_t kBlock = 256;
     constexpr std::int64_t kMostBlocks = 1 << 20;
