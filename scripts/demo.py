@@ -73,7 +73,7 @@ class Runner:
         if self.gpu:
             return program + (["--leave", str(memory_bytes)] if memory_bytes and not with_libswap else [])
         limit = ["--memory", str(memory_bytes)] if memory_bytes else []
-        return [ROOT / "scripts/simgpu", "--build", self.folder, "--machine", self.machine, *limit, "--", *program]
+        return [ROOT / "scripts/simgpu", "--build", self.folder, "--machine", self.machine, "--host-speed", 100, *limit, "--", *program]
 
     def run(self, name, memory_bytes=None, budget_bytes=None):
         result_file, summary_file = self.scratch / f"{name}.json", self.scratch / f"{name}-libswap.json"

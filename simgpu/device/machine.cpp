@@ -41,7 +41,8 @@ void wait_for_device(Timeline& timeline, int device) {
 }  // namespace
 
 Machine::Machine(const MachineConfig& config) : memory_(std::make_unique<Memory>(config.memory)) {
-    timeline_ = std::make_shared<Timeline>(config.profile, *memory_, config.memory.device_count);
+    timeline_ = std::make_shared<Timeline>(config.profile, *memory_, config.memory.device_count,
+                                           config.host_speed);
     timeline_->delays().parse(config.delays, nullptr);
     timeline_->start();
 }

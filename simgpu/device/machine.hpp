@@ -141,6 +141,9 @@ struct MachineConfig {
     MachineProfile profile;
     MemoryConfig memory;
     std::string delays;  ///< As in SIMGPU_DELAYS.
+    /// How many times faster than this computer the imitated machine's processors are: what the
+    /// program's threads compute takes that much less simulated time. At least 1.
+    double host_speed = 1;
 };
 
 /// Class of operation in statistics and delays.

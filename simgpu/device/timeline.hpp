@@ -45,9 +45,11 @@ namespace simgpu {
 /// *Threads of the program* have a simulated time each, of their own: what a thread submits is
 /// submitted then. One that comes back from a wait is at the clock or later; each submitting call,
 /// and each call with a modelled cost, moves it on by that; and so does its processor time between
-/// two calls, as far as it is above kFreeNs. (Processor time, not real time, and not the little
-/// that a loop of launches takes, so that a loaded machine gives the same figures.) A thread's
-/// sleep costs no simulated time.
+/// two calls, as far as it is above kFreeNs, divided by the host's speed. (Processor time, not real
+/// time, and not the little that a loop of launches takes, so that a loaded machine gives the same
+/// figures. On a virtual machine processor time also holds what others took the processor away for:
+/// up to 8 ms at once were seen. Only a great host speed keeps that out.) A thread's sleep costs no
+/// simulated time.
 ///
 /// *The clock moves* from event to event. It never passes the simulated time of a thread that may
 /// go on by itself, since that one may yet submit something. A thread holds the clock so, unless it
@@ -72,7 +74,7 @@ namespace simgpu {
 /// *Locks.* `lock_` covers all of it, is not held while work runs, and ranks above Memory's lock.
 class Timeline : public std::enable_shared_from_this<Timeline> {
   public:
-    Timeline(const MachineProfile& profile, Memory& memory, int devices);
+    Timeline(const MachineProfile& profile, Memory& memory, int devices, double host_speed);
     ~Timeline();
 
     void start();
@@ -222,6 +224,7 @@ class Timeline : public std::enable_shared_from_this<Timeline> {
     bool move_clock(std::unique_lock<std::mutex>& lock);
 
     const MachineProfile profile_;
+    const double host_speed_;
     Memory& memory_;
     std::atomic<bool> dead_{false};
     mutable std::mutex lock_;

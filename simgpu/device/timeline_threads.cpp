@@ -76,8 +76,8 @@ void block_signals() {
 
 }  // namespace
 
-Timeline::Timeline(const MachineProfile& profile, Memory& memory, int devices)
-    : profile_(profile), memory_(memory) {
+Timeline::Timeline(const MachineProfile& profile, Memory& memory, int devices, double host_speed)
+    : profile_(profile), host_speed_(host_speed), memory_(memory) {
     for (int i = 0; i < devices; ++i) devices_.push_back(std::make_unique<DeviceState>(profile));
 }
 
@@ -212,7 +212,9 @@ void Timeline::follow(HostThread& thread, std::uint64_t real_ns) {
     const std::uint64_t used_ns =
         std::min(real_ns - thread.base_real_ns, cpu_ns - thread.base_cpu_ns);
     if (used_ns <= kFreeNs) return;
-    thread.local_ns = std::max(thread.local_ns, thread.base_local_ns + used_ns - kFreeNs);
+    const auto costs_ns =
+        static_cast<std::uint64_t>(static_cast<double>(used_ns - kFreeNs) / host_speed_);
+    thread.local_ns = std::max(thread.local_ns, thread.base_local_ns + costs_ns);
 }
 
 Status Timeline::poll(Call& call, const OpPtr& op) {

@@ -86,6 +86,15 @@ int read_device_count() {
     return 1;
 }
 
+double read_host_speed() {
+    const std::string_view text = variable("SIMGPU_HOST_SPEED");
+    if (text.empty()) return 1;
+    const auto speed = parse_number<unsigned>(text);
+    if (speed && *speed >= 1) return *speed;
+    say("SIMGPU_HOST_SPEED=\"{}\" is not a number of at least 1, using 1", text);
+    return 1;
+}
+
 std::shared_ptr<SharedUsage> open_shared_usage(SharedUsage::As as) {
     const std::string path(variable("SIMGPU_SHARE"));
     if (path.empty()) return nullptr;
@@ -158,6 +167,7 @@ MachineConfig machine_config(const Options& options) {
     config.memory.fill_byte = read_fill();
     config.memory.without_data = read_without_data();
     config.delays = variable("SIMGPU_DELAYS");
+    config.host_speed = read_host_speed();
     return config;
 }
 

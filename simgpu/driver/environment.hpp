@@ -21,8 +21,9 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text);
 /// tree.
 std::vector<std::string> profile_directories();
 
-/// SIMGPU_MACHINE, SIMGPU_MEMORY, SIMGPU_DATA, SIMGPU_FILL, SIMGPU_SHARE, SIMGPU_DELAYS and what
-/// else makes a machine. What does not parse is said in one line, and its default taken.
+/// SIMGPU_MACHINE, SIMGPU_MEMORY, SIMGPU_DATA, SIMGPU_FILL, SIMGPU_SHARE, SIMGPU_DELAYS,
+/// SIMGPU_HOST_SPEED and what else makes a machine. What does not parse is said in one line, and
+/// its default taken.
 MachineConfig machine_config(const Options& options);
 
 /// SIMGPU_VMM, SIMGPU_HOST_NUMA, SIMGPU_DEVICES, CUDA_VISIBLE_DEVICES.

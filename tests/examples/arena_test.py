@@ -22,7 +22,7 @@ TRIES = 3  # a worker that gets no processor shows in simulated times
 
 def run(alloc, settings):
     """(digest, peak in bytes, iteration in ms)"""
-    command = [SIMGPU, "--build", BUILD, "--memory", "64MiB", "--", TRAINER, "--alloc", alloc, *SIZE]
+    command = [SIMGPU, "--build", BUILD, "--host-speed", "100", "--memory", "64MiB", "--", TRAINER, "--alloc", alloc, *SIZE]
     done = subprocess.run(command, env=environment_without("LIBSWAP_", "SIMGPU_") | settings, capture_output=True, text=True, timeout=300)
     found = [re.search(rf"^{what}", done.stdout, re.MULTILINE) for what in (r"digest (\w+)", r"peak (\d+)", r"iteration (\S+) ms")]
     if done.returncode or not all(found):

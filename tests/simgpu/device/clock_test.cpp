@@ -154,6 +154,32 @@ TEST_F(ClockTest, DoesNotJumpPastAThreadThatComputes) {
     EXPECT_EQ(stream->synchronize(), CUDA_SUCCESS);
 }
 
+/// Simulated time between two kernels, between which the only thread computes for 40 ms of real
+/// time.
+double gap_ms(double host_speed) {
+    MachineConfig config = small_machine();
+    config.host_speed = host_speed;
+    Machine machine(config);
+    const auto context = machine.create_context(0);
+    const auto stream = context->create_stream(CU_STREAM_NON_BLOCKING, 0);
+    const auto first = context->create_event(0);
+    const auto second = context->create_event(0);
+    stream->record(*first);
+    const auto begin = RealClock::now();
+    while (seconds_since(begin) < 0.04) {
+    }
+    stream->record(*second);
+    EXPECT_EQ(stream->synchronize(), CUDA_SUCCESS);
+    return Event::elapsed_ms(*first, *second).value();
+}
+
+TEST(HostSpeed, DividesWhatComputingTakes) {
+    const double as_here = gap_ms(1);
+    EXPECT_GT(as_here, 1.0) << "at least some of 40 ms";
+    EXPECT_LT(as_here, 100.0);
+    EXPECT_LT(gap_ms(100), 1.0);
+}
+
 TEST_F(ClockTest, StandsStillWhileWorkIsBehind) {
     const auto event = context->create_event(0);
     const auto end = context->create_event(0);
