@@ -66,7 +66,7 @@ constexpr std::array<Attempt, 3> kAttempts{
 /// of nine fluids with up to 120 ways to bring each into a plan, so that of those that the effort
 /// allows the best is best on 12 handed cases. What has the fluid of the one before takes no more
 /// than a schedule.
-constexpr std::array<Attempt, 15> kLongAttempts{
+constexpr std::array<Attempt, 17> kLongAttempts{
     {{.slots = 40,
       .caution = 0.5,
       .headroom = 0.02,
@@ -155,6 +155,16 @@ constexpr std::array<Attempt, 15> kLongAttempts{
       .spare_pace = 0.3,
       .largest = true},
      {.slots = 64, .caution = 0.75, .spare_part = 0.25, .spare_pace = 0.5, .units = 1},
+     {.slots = 32, .caution = 0.75, .chunks = 6, .spare_pace = 0.5, .largest = true, .units = 2},
+     {.slots = 24,
+      .caution = 0.25,
+      .headroom = 0.05,
+      .chunks = 100,
+      .trim = true,
+      .spare_part = 0.25,
+      .spare_pace = 0.3,
+      .largest = true,
+      .units = 8},
      {.slots = 64,
       .caution = 1,
       .chunks = 0.5,
@@ -175,9 +185,42 @@ constexpr std::array<Attempt, 3> kFurthestAttempts{
      {.slots = 0, .caution = 0, .furthest = true},
      {.slots = 0, .caution = 0, .furthest = true, .large = true}}};
 /// While there is effort left.
-constexpr std::array<Attempt, 2> kFurtherAttempts{
+constexpr std::array<Attempt, 3> kFurtherAttempts{
     {{.slots = 48, .caution = 0.75, .headroom = 0.02},
-     {.slots = 48, .caution = 0.25, .headroom = 0.02, .strict = true}}};
+     {.slots = 48, .caution = 0.25, .headroom = 0.02, .strict = true},
+     {.slots = 64,
+      .caution = 1,
+      .chunks = 6,
+      .trim = true,
+      .spare_part = 1.5,
+      .spare_pace = 0.3,
+      .exact = true,
+      .exact_part = 1.5,
+      .exact_pace = 0.5,
+      .largest = true,
+      .units = 8}}};
+/// For those nearly as fast as with memory without limit: the link has time to spare, memory has
+/// not.
+constexpr std::array<Attempt, 3> kSpareAttempts{{{.slots = 40,
+                                                  .caution = 0.5,
+                                                  .headroom = 0.1,
+                                                  .chunks = 0.7,
+                                                  .spare_part = 0.5,
+                                                  .spare_pace = 0.3},
+                                                 {.slots = 48,
+                                                  .caution = 0.5,
+                                                  .headroom = 0.2,
+                                                  .strict = true,
+                                                  .spare_part = 1.5,
+                                                  .spare_pace = 0.3},
+                                                 {.slots = 32,
+                                                  .caution = 0.5,
+                                                  .headroom = 0.1,
+                                                  .chunks = 0.5,
+                                                  .trim = true,
+                                                  .spare_part = 1.5,
+                                                  .spare_pace = 0.3,
+                                                  .largest = true}}};
 /// For short iterations, where single tensors count. In this order, while there is effort left.
 constexpr std::array<Attempt, 16> kMoreAttempts{{
     {.slots = 32, .caution = 1.0, .headroom = 0.04},
@@ -201,8 +244,10 @@ constexpr std::size_t kShortIteration = 400;
 constexpr std::size_t kShortOfWholeTensors = 1000;  ///< the engine's: rounding costs more there
 constexpr std::size_t kKeptPeriods = 3;             ///< of an iteration that repeats itself
 constexpr std::size_t kLeastPeriods = 2;            ///< with more it does
-constexpr double kAsGood = 1.003;                   // what being sure of a slower link may cost
-constexpr double kSafe = 1.02;                      // what a slower link may cost without that
+constexpr double kSafe = 1.02;                      // what a slower link may cost
+constexpr double kAsGood = 1.0005;                  // what being sure of such a link may cost
+constexpr double kUnsafe = 1.045;  // or, where it would cost more than this without
+constexpr double kNearlyAsGood = 1.003;
 constexpr double kAboutAsGood = 1.01;
 constexpr double kHopeless = 1.005;   // than the best, by the schedule: not worth a replay
 constexpr double kNoSlower = 1.0005;  // worth one with the fetches in either order
@@ -257,10 +302,13 @@ class Planner {
             if (!made) continue;
             const auto as_it_is =
                 replay(workload_, slow, request_.budget_bytes, best_->plan, {.max_iterations = 12});
-            if (as_it_is && as_it_is->iteration_us <= kSafe * made->predicted.iteration_us) return;
+            const double slow_us = made->predicted.iteration_us;
+            if (as_it_is && as_it_is->iteration_us <= kSafe * slow_us) return;
+            const bool unsafe = !as_it_is || as_it_is->iteration_us > kUnsafe * slow_us;
+            const double as_good = unsafe ? kNearlyAsGood : kAsGood;
             auto replayed = replay(workload_, machine_, request_.budget_bytes, made->plan,
                                    {.timeline = true, .max_iterations = 12});
-            if (!replayed || replayed->iteration_us > kAsGood * best_->predicted.iteration_us) {
+            if (!replayed || replayed->iteration_us > as_good * best_->predicted.iteration_us) {
                 continue;
             }
             made->predicted = std::move(*replayed);
@@ -325,7 +373,9 @@ class Planner {
             return true;
         }
         if (try_furthest(table)) return true;
-        return !is_short() && link_bound() && try_each(kFurtherAttempts, table);
+        if (is_short()) return false;
+        if (link_bound()) return try_each(kFurtherAttempts, table);
+        return !request_.whole_tensors && try_each(kSpareAttempts, table);
     }
 
     bool try_furthest(const GapTable& table) {
@@ -342,8 +392,8 @@ class Planner {
         const std::span<const Attempt> first(kAttempts.data(), 1);
         if (try_each(first, table)) return true;
         if (try_furthest(table)) return true;
-        return link_bound() ? try_each(kLongAttempts, table)
-                            : try_each(std::span(kAttempts).subspan(1), table);
+        if (link_bound()) return try_each(kLongAttempts, table);
+        return try_each(std::span(kAttempts).subspan(1), table) || try_each(kSpareAttempts, table);
     }
 
     bool is_long() const { return !repeats_ && !is_short() && !request_.whole_tensors; }
@@ -476,10 +526,9 @@ class Planner {
         return table;
     }
 
-    /// As fast as with memory without limit, or nearly so where each attempt takes long.
+    /// As fast as with memory without limit.
     bool good_enough() const {
-        const double factor = is_short() ? 1 + 1e-6 : 1.0005;
-        return best_ && best_->predicted.iteration_us <= axis_.back() * factor;
+        return best_ && best_->predicted.iteration_us <= axis_.back() * (1 + 1e-6);
     }
 
     /// Completes a selection, schedules it and keeps the plan if it is the best so far.
