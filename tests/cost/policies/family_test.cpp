@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The libswap authors
 //
-// The planner on iterations of many shapes: a plan wherever there can be one, and none of the
-// rivals faster.
+// The planner on iterations of many shapes: a plan wherever there can be one, none of the rivals
+// faster, and no time lost where none need be.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "cost/bound.hpp"
+#include "cost/generate/generate.hpp"
 #include "cost/policies/policy.hpp"
 #include "cost/replay.hpp"
 #include "tests/cost/workload_family.hpp"
@@ -62,6 +64,33 @@ TEST_P(PlannerOnTheFamily, IsNoSlowerThanRivals) {
         }
     }
 }
+
+struct Generated {
+    const char* model;
+    std::int64_t batch;
+    std::size_t accumulation;
+};
+
+class PlannerWithTimeToSpare : public testing::TestWithParam<Generated> {};
+
+/// At 80 % of these the link can hide all of it.
+TEST_P(PlannerWithTimeToSpare, TakesNoLongerThanWithoutLimit) {
+    const auto [model, batch, accumulation] = GetParam();
+    const auto w = generate_workload(
+        model, {.batch = batch, .accumulation = accumulation, .ceilings = a100().ceilings});
+    ASSERT_TRUE(w) << w.error();
+    const auto ours = make_plan(*w, a100(), {.budget_bytes = budget_of(*w, 0.8)});
+    ASSERT_TRUE(ours) << ours.error().message;
+    EXPECT_FALSE(ours->plan.actions.empty());
+    EXPECT_LE(ours->predicted.iteration_us, (1 + 1e-6) * w->compute_us());
+}
+
+INSTANTIATE_TEST_SUITE_P(Generated, PlannerWithTimeToSpare,
+                         testing::Values(Generated{"bert", 32, 1}, Generated{"vgg16", 256, 4},
+                                         Generated{"gpt2", 16, 8}, Generated{"resnet152", 16, 1}),
+                         [](const testing::TestParamInfo<Generated>& info) {
+                             return std::string(info.param.model);
+                         });
 
 std::string shape_name(const testing::TestParamInfo<std::size_t>& info) {
     std::string name(kShapeNames[info.param]);
