@@ -17,7 +17,7 @@ from preloading import environment_without, ld_preload  # noqa: E402
 TRAINER, LIBSWAP, SIMGPU, BUILD = sys.argv[1:5]
 SIZE = ["--channels", "64", "--batch", "192", "--iterations", "16"]
 MOST_SLOWER = 1.10
-TRIES = 3  # a worker that gets no processor shows in simulated times
+TRIES = 3  # iteration times differ a little from run to run
 
 
 def run(alloc, settings):
