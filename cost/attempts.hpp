@@ -169,20 +169,21 @@ inline constexpr std::array<Attempt, 3> kFurthestAttempts{
      {.slots = 0, .caution = 0, .furthest = true},
      {.slots = 0, .caution = 0, .furthest = true, .large = true}}};
 /// While there is effort left.
-inline constexpr std::array<Attempt, 3> kFurtherAttempts{
+inline constexpr std::array<Attempt, 2> kFurtherAttempts{
     {{.slots = 48, .caution = 0.75, .headroom = 0.02},
-     {.slots = 48, .caution = 0.25, .headroom = 0.02, .strict = true},
-     {.slots = 64,
-      .caution = 1,
-      .chunks = 6,
-      .trim = true,
-      .spare_part = 1.5,
-      .spare_pace = 0.3,
-      .exact = true,
-      .exact_part = 1.5,
-      .exact_pace = 0.5,
-      .largest = true,
-      .units = 8}}};
+     {.slots = 48, .caution = 0.25, .headroom = 0.02, .strict = true}}};
+/// Behind those, not for whole tensors.
+inline constexpr std::array<Attempt, 1> kLargePartAttempts{{{.slots = 64,
+                                                             .caution = 1,
+                                                             .chunks = 6,
+                                                             .trim = true,
+                                                             .spare_part = 1.5,
+                                                             .spare_pace = 0.3,
+                                                             .exact = true,
+                                                             .exact_part = 1.5,
+                                                             .exact_pace = 0.5,
+                                                             .largest = true,
+                                                             .units = 8}}};
 /// For those nearly as fast as with memory without limit: the link has time to spare, memory has
 /// not.
 inline constexpr std::array<Attempt, 3> kSpareAttempts{{{.slots = 40,

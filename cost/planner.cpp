@@ -162,8 +162,10 @@ class Planner {
         }
         if (try_furthest(table)) return true;
         if (is_short()) return false;
-        if (link_bound()) return try_each(kFurtherAttempts, table);
-        return !request_.whole_tensors && try_each(kSpareAttempts, table);
+        if (link_bound() && try_each(kFurtherAttempts, table)) return true;
+        if (request_.whole_tensors) return false;
+        return try_each(
+            link_bound() ? std::span<const Attempt>(kLargePartAttempts) : kSpareAttempts, table);
     }
 
     bool try_furthest(const GapTable& table) {
