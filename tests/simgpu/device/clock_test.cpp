@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "simgpu/device/host_threads.hpp"
 #include "simgpu/device/machine.hpp"
 #include "tests/simgpu/device/small_machine.hpp"
 
@@ -154,8 +155,7 @@ TEST_F(ClockTest, DoesNotJumpPastAThreadThatComputes) {
     EXPECT_EQ(stream->synchronize(), CUDA_SUCCESS);
 }
 
-/// Simulated time between two kernels, between which the only thread computes for 40 ms of real
-/// time.
+/// Simulated time between two events, between which the only thread computes for 20 ms.
 double gap_ms(double host_speed) {
     MachineConfig config = small_machine();
     config.host_speed = host_speed;
@@ -165,8 +165,8 @@ double gap_ms(double host_speed) {
     const auto first = context->create_event(0);
     const auto second = context->create_event(0);
     stream->record(*first);
-    const auto begin = RealClock::now();
-    while (seconds_since(begin) < 0.04) {
+    const auto begin_ns = HostThreads::own_cpu_ns();
+    while (HostThreads::own_cpu_ns() < begin_ns + 20 * kMs) {
     }
     stream->record(*second);
     EXPECT_EQ(stream->synchronize(), CUDA_SUCCESS);
@@ -174,10 +174,8 @@ double gap_ms(double host_speed) {
 }
 
 TEST(HostSpeed, DividesWhatComputingTakes) {
-    const double as_here = gap_ms(1);
-    EXPECT_GT(as_here, 1.0) << "at least some of 40 ms";
-    EXPECT_LT(as_here, 100.0);
-    EXPECT_LT(gap_ms(100), 1.0);
+    EXPECT_GT(gap_ms(1), 15.0);
+    EXPECT_LT(gap_ms(100), 5.0);
 }
 
 TEST_F(ClockTest, StandsStillWhileWorkIsBehind) {
