@@ -164,8 +164,7 @@ class Planner {
         if (is_short()) return false;
         if (link_bound() && try_each(kFurtherAttempts, table)) return true;
         if (request_.whole_tensors) return false;
-        return try_each(
-            link_bound() ? std::span<const Attempt>(kLargePartAttempts) : kSpareAttempts, table);
+        return link_bound() ? try_each(kLargePartAttempts, table) : try_each(kSpareAttempts, table);
     }
 
     bool try_furthest(const GapTable& table) {

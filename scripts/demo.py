@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 
+import preloading
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_SLOWDOWN = 1.3  # at 60 %, on simgpu
 MIB = 1 << 20
@@ -73,7 +75,7 @@ class Runner:
         if self.gpu:
             return program + (["--leave", str(memory_bytes)] if memory_bytes and not with_libswap else [])
         limit = ["--memory", str(memory_bytes)] if memory_bytes else []
-        return [ROOT / "scripts/simgpu", "--build", self.folder, "--machine", self.machine, "--host-speed", 100, *limit, "--", *program]
+        return [ROOT / "scripts/simgpu", "--build", self.folder, "--machine", self.machine, *preloading.FAST_HOST, *limit, "--", *program]
 
     def run(self, name, memory_bytes=None, budget_bytes=None):
         result_file, summary_file = self.scratch / f"{name}.json", self.scratch / f"{name}-libswap.json"

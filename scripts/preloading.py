@@ -5,6 +5,9 @@ import os
 
 # Names a sanitizer's runtime, which must be the first library of all; scripts/test --sanitize sets it.
 FIRST = "LIBSWAP_TEST_PRELOAD_FIRST"
+# Options of scripts/simgpu for who judges simulated times: they hold the processor time of the program's threads, and that holds
+# what others took the processor away for.
+FAST_HOST = ("--host-speed", "100")
 STAND_INS = ("libcuda.so.1", "libcudart.so.13")
 
 

@@ -36,7 +36,7 @@ class Run:
             if libswap:
                 environment |= {"LD_PRELOAD": preloading.ld_preload(LIBSWAP, *preload), "LIBSWAP_BUDGET": "60MiB", "LIBSWAP_SUMMARY": str(summary),
                                 "LIBSWAP_TRACE": str(trace), "LIBSWAP_VERBOSE": "2"}
-            command = [SIMGPU, "--build", BUILD, "--host-speed", "100", "--memory", "1GiB", "--machine", machine]
+            command = [SIMGPU, "--build", BUILD, *preloading.FAST_HOST, "--memory", "1GiB", "--machine", machine]
             command += [] if data else ["--no-data"]
             program = [TRAINER, "--iterations", str(iterations)] + (list(program) if data else [])
             run = subprocess.run([*command, "--", *program], env=environment | settings, capture_output=True, text=True, timeout=300)
@@ -162,7 +162,7 @@ class Link(unittest.TestCase):
         with tempfile.TemporaryDirectory() as cache:
             machine = self.machine(cache, 2)
             environment = dict(os.environ, XDG_CACHE_HOME=cache)
-            subprocess.run([SIMGPU, "--build", BUILD, "--host-speed", "100", "--memory", "640MiB", "--machine", machine, "--",
+            subprocess.run([SIMGPU, "--build", BUILD, *preloading.FAST_HOST, "--memory", "640MiB", "--machine", machine, "--",
                             os.path.join(BUILD, "tools/swapctl"), "bench", "--quick"],
                            env=environment, check=True, capture_output=True, timeout=300)
             run = Run({}, cache=cache, machine=machine)

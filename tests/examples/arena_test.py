@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
-from preloading import environment_without, ld_preload  # noqa: E402
+from preloading import FAST_HOST, environment_without, ld_preload  # noqa: E402
 
 TRAINER, LIBSWAP, SIMGPU, BUILD = sys.argv[1:5]
 SIZE = ["--channels", "64", "--batch", "192", "--iterations", "16"]
@@ -22,7 +22,7 @@ TRIES = 3  # iteration times differ a little from run to run
 
 def run(alloc, settings):
     """(digest, peak in bytes, iteration in ms)"""
-    command = [SIMGPU, "--build", BUILD, "--host-speed", "100", "--memory", "64MiB", "--", TRAINER, "--alloc", alloc, *SIZE]
+    command = [SIMGPU, "--build", BUILD, *FAST_HOST, "--memory", "64MiB", "--", TRAINER, "--alloc", alloc, *SIZE]
     done = subprocess.run(command, env=environment_without("LIBSWAP_", "SIMGPU_") | settings, capture_output=True, text=True, timeout=300)
     found = [re.search(rf"^{what}", done.stdout, re.MULTILINE) for what in (r"digest (\w+)", r"peak (\d+)", r"iteration (\S+) ms")]
     if done.returncode or not all(found):

@@ -7,11 +7,15 @@
 """
 import json
 import os
+import pathlib
 import resource
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import preloading  # noqa: E402
 
 SWAPCTL, SIMGPU, BUILD = sys.argv[1:4]
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(SIMGPU)))
@@ -34,7 +38,7 @@ def bench(folder, *options, caches=None):
     environment.pop("SIMGPU_CACHES", None)
     if caches:
         environment["SIMGPU_CACHES"] = caches
-    command = [SIMGPU, "--build", BUILD, "--host-speed", "100", "--memory", "640MiB", "--machine", "pcie4-a100", "--", SWAPCTL, "bench"]
+    command = [SIMGPU, "--build", BUILD, *preloading.FAST_HOST, "--memory", "640MiB", "--machine", "pcie4-a100", "--", SWAPCTL, "bench"]
     return subprocess.run(command + list(options), env=environment, capture_output=True, text=True, timeout=500)
 
 
@@ -176,7 +180,7 @@ class Profile(unittest.TestCase):
     def aside(self, path, **environment):
         if "LIBSWAP_TEST_PRELOAD_FIRST" in os.environ:
             self.skipTest("it ends itself after a minute, and checked code may take longer beside other tests")
-        command = [SIMGPU, "--build", BUILD, "--host-speed", "100", "--memory", "640MiB", "--machine", "pcie4-a100", "--", SWAPCTL, "bench", "--aside", path]
+        command = [SIMGPU, "--build", BUILD, *preloading.FAST_HOST, "--memory", "640MiB", "--machine", "pcie4-a100", "--", SWAPCTL, "bench", "--aside", path]
         return subprocess.Popen(command, env=dict(os.environ, XDG_CACHE_HOME=self.folder, **environment), stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
