@@ -12,16 +12,22 @@
 
 namespace libswap::cost {
 
+/// For what no action of a plan has asked for.
+inline constexpr std::uint32_t kNoAction = UINT32_MAX;
+
 /// A transfer that is queued or under way.
 struct TransferJob {
     std::uint32_t id = 0;
+    std::uint32_t action = kNoAction;  ///< of the plan, that it came from
     TensorIndex tensor = 0;
     std::int64_t bytes = 0;
-    bool ready = false;    ///< may start moving
-    bool claimed = false;  ///< has its memory (fetches)
-    bool live = true;      ///< its content is still wanted
-    bool kept = false;     ///< a copy in advance: releases nothing
-    double setup_us = 0;   ///< still to pass before bytes move
+    bool ready = false;     ///< may start moving
+    bool claimed = false;   ///< has its memory (fetches)
+    bool live = true;       ///< its content is still wanted
+    bool kept = false;      ///< a copy in advance: releases nothing
+    bool divided = false;   ///< what comes behind it was part of it
+    std::uint8_t cuts = 0;  ///< what went before it was part of it so many times
+    double setup_us = 0;    ///< still to pass before bytes move
     double left_bytes = 0;
 };
 

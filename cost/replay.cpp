@@ -23,11 +23,16 @@ class Replay : private ReplayView {
            const Plan& plan, const ReplayOptions& options)
         : work_(workload),
           options_(options),
+          plan_(plan),
           after_(workload.op_count(), plan, false),
           at_(workload.op_count(), plan, true),
           transfers_(workload, machine, budget_bytes),
           history_(options.min_iterations, options.max_iterations),
-          starts_(workload.op_count() + 1) {}
+          starts_(workload.op_count() + 1) {
+        if (options.divide_least_bytes > 0) {
+            transfers_.divide_late_fetches(options.divide_least_bytes, options.divide_unit_bytes);
+        }
+    }
 
     tl::expected<ReplayResult, ReplayError> run() {
         while (!history_.settled() && !error_) {
@@ -60,7 +65,8 @@ class Replay : private ReplayView {
         while (announced_ < static_cast<std::int64_t>(index_)) {
             ++announced_;
             for (const Action* a : at_.at(static_cast<std::size_t>(announced_))) {
-                transfers_.fetch(a->tensor, a->bytes);
+                const auto place = static_cast<std::uint32_t>(a - plan_.actions.data());
+                transfers_.fetch(a->tensor, a->bytes, place);
             }
             if (options_.director != nullptr) ask_director();
         }
@@ -166,6 +172,7 @@ class Replay : private ReplayView {
         index_ = 0;
         announced_ = -1;
         if (options_.timeline) timeline_ = starts_;
+        divisions_ = transfers_.take_divisions();
         StateHash state;
         transfers_.add_state(state, now_);
         history_.add({now_, static_cast<double>(transfers_.to_host_bytes()),
@@ -183,11 +190,13 @@ class Replay : private ReplayView {
         r.host_bytes = static_cast<std::uint64_t>(transfers_.host_peak_bytes());
         r.op_start_us = timeline_;
         for (double& start : r.op_start_us) start -= timeline_.front();
+        for (const auto& d : divisions_) r.divisions.push_back({d.action, d.bytes});
         return r;
     }
 
     const Workload& work_;
     const ReplayOptions& options_;
+    const Plan& plan_;
     ActionTable after_;
     ActionTable at_;
     Transfers transfers_;
@@ -200,6 +209,7 @@ class Replay : private ReplayView {
     std::vector<Action> directed_;
     std::vector<double> starts_;
     std::vector<double> timeline_;
+    std::vector<Transfers::Division> divisions_;
     std::optional<ReplayError> error_;
 };
 

@@ -32,6 +32,13 @@ struct ReplayResult {
     /// Of the last iteration replayed, from its start, where asked for: when each operation began,
     /// and the end of the last one.
     std::vector<double> op_start_us;
+    /// The first part of what a fetch of the plan, by its place there, brings, each time that one
+    /// was divided in the last iteration replayed: see ReplayOptions::divide_least_bytes.
+    struct Division {
+        std::uint32_t action = 0;
+        std::uint64_t bytes = 0;
+    };
+    std::vector<Division> divisions;
 };
 
 /// What a ReplayDirector sees before an operation starts.
@@ -68,6 +75,11 @@ struct ReplayOptions {
         64;                  ///< what has not settled by then counts by the mean of the second half
     int min_iterations = 4;  ///< the first starts cold, and the pipeline has to fill
     ReplayDirector* director = nullptr;  ///< not owned
+    /// Unless 0, where the link would idle until a fetch of the plan has room or is mapped, a part
+    /// of it goes first: of so many bytes or more, and a multiple of the unit. For
+    /// divide_late_fetches.
+    std::uint64_t divide_least_bytes = 0;
+    std::uint64_t divide_unit_bytes = 1;
 };
 
 /// Replays `plan` on one compute stream, two copy directions, the memory ledger and the remaps

@@ -9,6 +9,11 @@ namespace libswap::cost {
 
 namespace {
 
+/// Ids that a fetch leaves free behind its own, for the parts that it may be divided into.
+constexpr std::uint32_t kMostParts = 64;
+/// Dividing a fetch that only its mapping delays has to win so much: latencies of the link.
+constexpr double kWorthwhile = 2.5;
+
 constexpr std::size_t kCountedJobs = 32;  // of a queue: what is behind them is far away
 
 void drop_jobs(CopyEngine& engine, TensorIndex t) {
@@ -157,14 +162,16 @@ void Transfers::void_copies(TensorIndex t) {
 
 // -- actions --
 
-void Transfers::fetch(TensorIndex t, std::uint64_t want) {
+void Transfers::fetch(TensorIndex t, std::uint64_t want, std::uint32_t action) {
     TensorState& s = state_[t];
     if (s.here == kGone) return;
     std::int64_t n = bytes(t) - s.here - s.coming + s.leaving;
     if (want != kWholeTensor) n = std::min(n, static_cast<std::int64_t>(want));
     if (n <= 0) return;
     s.coming += n;
-    in_.queue.push_back({next_job_++, t, n});
+    TransferJob job{next_job_, action, t, n};
+    next_job_ += least_part_ > 0 ? kMostParts : 1;
+    in_.queue.push_back(job);
 }
 
 Transfers::Refusal Transfers::evict(const Action& a, double now_us) {
@@ -202,7 +209,7 @@ void Transfers::copy(TensorIndex t, std::uint64_t want, double now_us) {
 }
 
 void Transfers::queue_out(TensorIndex t, std::int64_t n, bool kept, double now_us) {
-    TransferJob job{next_job_++, t, n};
+    TransferJob job{next_job_++, kNoAction, t, n};
     job.ready = machine_.reaction_us <= 0;
     job.kept = kept;
     if (!job.ready) add_timer(now_us + machine_.reaction_us, Timer::What::OutReady, job.id);
@@ -230,7 +237,9 @@ void Transfers::claim_memory(std::size_t op, bool running, double now_us) {
         if (!job.claimed) {
             if (kept < 0) kept = running ? 0 : takes(op);
             const std::int64_t room = running || !needs(op, job.tensor) ? free_ - kept : free_;
-            if (job.bytes > room || state_[job.tensor].leaving != 0) return;
+            if (state_[job.tensor].leaving != 0) return;
+            if (unclaimed_ == 0 && divide_front(room)) continue;
+            if (job.bytes > room) return;
             take(job.bytes);
             job.claimed = true;
             const double map_us = machine_.remap.map_us(static_cast<std::uint64_t>(job.bytes));
@@ -238,6 +247,47 @@ void Transfers::claim_memory(std::size_t op, bool running, double now_us) {
         }
         ++unclaimed_;
     }
+}
+
+void Transfers::divide_late_fetches(std::uint64_t least_bytes, std::uint64_t unit_bytes) {
+    least_part_ = static_cast<std::int64_t>(least_bytes);
+    part_unit_ = static_cast<std::int64_t>(unit_bytes);
+}
+
+/// Divides the fetch that is next, of which `room` bytes could have memory now.
+bool Transfers::divide_front(std::int64_t room) {
+    TransferJob& front = in_.queue.front();
+    if (least_part_ == 0 || front.divided || front.action == kNoAction) return false;
+    if (front.cuts + 1U >= kMostParts) return false;
+    const auto map_us = [this](std::int64_t n) {
+        return machine_.remap.map_us(static_cast<std::uint64_t>(n));
+    };
+    const double idle_in_us = in_.job ? in_.eta_us(out_.job.has_value()) : 0;
+    std::int64_t part = 0;
+    if (front.bytes > room) {
+        part = std::min(room, front.bytes - least_part_);
+    } else if (map_us(front.bytes) >
+               idle_in_us + kWorthwhile * machine_.link.to_device.setup_us()) {
+        // The rest is mapped while this part comes in.
+        const double mapped_us = map_us(front.bytes);
+        const double moved_us = machine_.link.transfer_us(
+            Direction::ToDevice, static_cast<std::uint64_t>(front.bytes), false);
+        const double share = mapped_us / (mapped_us + moved_us);
+        part = std::max(least_part_,
+                        static_cast<std::int64_t>(share * static_cast<double>(front.bytes)));
+    }
+    part = part / part_unit_ * part_unit_;
+    if (part < least_part_ || front.bytes - part < least_part_) return false;
+    if (front.bytes > room && map_us(part) < idle_in_us) return false;  // there may be more by then
+    divisions_.push_back({front.action, static_cast<std::uint64_t>(part)});
+    TransferJob rest = front;
+    rest.bytes -= part;
+    ++rest.id;
+    ++rest.cuts;
+    front.bytes = part;
+    front.divided = true;
+    in_.queue.insert(in_.queue.begin() + 1, rest);
+    return true;
 }
 
 void Transfers::start_engines() {

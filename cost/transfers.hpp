@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "cost/copy_engine.hpp"
@@ -43,11 +44,25 @@ class Transfers {
     // -- actions --
 
     /// Queues what is missing, at most `want` bytes of it.
-    void fetch(TensorIndex tensor, std::uint64_t want);
+    void fetch(TensorIndex tensor, std::uint64_t want, std::uint32_t action = kNoAction);
     /// Out, Drop and Copy.
     Refusal evict(const Action& action, double now_us);
     /// Fetches all of these before anything else. False if that changes nothing.
     bool fetch_first(const std::vector<TensorIndex>& tensors);
+
+    // -- division of late fetches, where asked for --
+
+    /// From now on, where the link would idle until a fetch of the plan has room or is mapped, the
+    /// part that has room, or is mapped sooner, goes first. Parts have `least_bytes` or more and
+    /// are multiples of `unit_bytes`.
+    void divide_late_fetches(std::uint64_t least_bytes, std::uint64_t unit_bytes);
+    /// The first part of what an action fetches, each time that it was divided.
+    struct Division {
+        std::uint32_t action = 0;
+        std::uint64_t bytes = 0;
+    };
+    /// Those since it was called last.
+    std::vector<Division> take_divisions() { return std::exchange(divisions_, {}); }
 
     // -- time --
 
@@ -107,6 +122,7 @@ class Transfers {
     void queue_out(TensorIndex t, std::int64_t n, bool kept, double now_us);
     void left(const TransferJob& job, double now_us);
     void arrived(const TransferJob& job);
+    bool divide_front(std::int64_t room);
     void release_after_unmap(std::int64_t n, double at_us);
     void add_timer(double at_us, Timer::What what, std::int64_t arg);
     void fire(const Timer& due);
@@ -126,6 +142,9 @@ class Transfers {
     std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
     std::uint64_t tick_ = 0;
     std::uint32_t next_job_ = 0;
+    std::int64_t least_part_ = 0;  ///< of fetches that are divided; 0: none are
+    std::int64_t part_unit_ = 1;
+    std::vector<Division> divisions_;
     mutable std::size_t awaited_ = 0;  // of the uses of the next operation, one that was away
     std::size_t unclaimed_ = 0;        // fetches before this one in the queue have their memory
 };
