@@ -155,21 +155,23 @@ inline constexpr std::array<Attempt, 17> kLongAttempts{
       .spare_part = 1.75,
       .exact = true,
       .exact_part = 1.75}}};
+/// Few transfers, each large: where the link is the limit.
+inline constexpr Attempt kLargeParts{.slots = 64,
+                                     .caution = 1,
+                                     .chunks = 6,
+                                     .trim = true,
+                                     .spare_part = 1.5,
+                                     .spare_pace = 0.3,
+                                     .exact = true,
+                                     .exact_part = 1.5,
+                                     .exact_pace = 0.5,
+                                     .largest = true,
+                                     .units = 8};
 /// For iterations that repeat themselves more often.
 inline constexpr std::array<Attempt, 5> kRepeatingAttempts{
     {{.slots = 48, .caution = 0.5, .strict = true},
      {.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true},
-     {.slots = 64,
-      .caution = 1,
-      .chunks = 6,
-      .trim = true,
-      .spare_part = 1.5,
-      .spare_pace = 0.3,
-      .exact = true,
-      .exact_part = 1.5,
-      .exact_pace = 0.5,
-      .largest = true,
-      .units = 8},
+     kLargeParts,
      {.slots = 48, .caution = 1.0, .whole = true},
      {.slots = 64, .caution = 0.75, .strict = true}}};
 /// Belady's rule with our schedule: as good as the fluid where tensors are used again in the
@@ -183,18 +185,6 @@ inline constexpr std::array<Attempt, 3> kFurthestAttempts{
 inline constexpr std::array<Attempt, 2> kFurtherAttempts{
     {{.slots = 48, .caution = 0.75, .headroom = 0.02},
      {.slots = 48, .caution = 0.25, .headroom = 0.02, .strict = true}}};
-/// Before those, where the link is the limit and the iteration does not repeat itself often.
-inline constexpr std::array<Attempt, 1> kLargePartAttempts{{{.slots = 64,
-                                                             .caution = 1,
-                                                             .chunks = 6,
-                                                             .trim = true,
-                                                             .spare_part = 1.5,
-                                                             .spare_pace = 0.3,
-                                                             .exact = true,
-                                                             .exact_part = 1.5,
-                                                             .exact_pace = 0.5,
-                                                             .largest = true,
-                                                             .units = 8}}};
 /// For those nearly as fast as with memory without limit: the link has time to spare, memory has
 /// not.
 inline constexpr std::array<Attempt, 3> kSpareAttempts{{{.slots = 40,

@@ -27,17 +27,12 @@ std::optional<Plan> divide_late_fetches(const Workload& workload, const Machine&
     auto next = divisions.cbegin();
     for (std::uint32_t i = 0; i < plan.actions.size(); ++i) {
         Action action = plan.actions[i];
-        if (next != divisions.cend() && next->action == i) {
-            std::uint64_t left = action.bytes == kWholeTensor
-                                     ? workload.tensors()[action.tensor].bytes
-                                     : action.bytes;
-            for (; next != divisions.cend() && next->action == i; ++next) {
-                if (next->bytes >= left) continue;
-                action.bytes = next->bytes;
-                left -= next->bytes;
-                divided.actions.push_back(action);
-            }
-            action.bytes = left;
+        for (; next != divisions.cend() && next->action == i; ++next) {
+            const std::uint64_t left = bytes_of(action, workload);
+            if (next->bytes >= left) continue;
+            action.bytes = next->bytes;
+            divided.actions.push_back(action);
+            action.bytes = left - next->bytes;
         }
         divided.actions.push_back(action);
     }

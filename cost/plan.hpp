@@ -41,6 +41,17 @@ struct Action {
     std::uint64_t bytes = kWholeTensor;  ///< a part, or kWholeTensor
 };
 
+/// What an action moves at most.
+inline std::uint64_t bytes_of(const Action& action, const Workload& workload) {
+    return action.bytes == kWholeTensor ? workload.tensors()[action.tensor].bytes : action.bytes;
+}
+
+/// The first part of what a fetch brings, when it is cut in two. `action`: its place in the plan.
+struct Division {
+    std::uint32_t action = 0;
+    std::uint64_t bytes = 0;
+};
+
 /// Actions in issue order; repeats every iteration.
 struct Plan {
     std::vector<Action> actions;

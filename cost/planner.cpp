@@ -176,7 +176,7 @@ class Planner {
             return true;
         }
         const bool large_parts = !is_short() && !condensed_ && link_bound();
-        if (large_parts && try_each(kLargePartAttempts, table)) return true;
+        if (large_parts && try_each(std::span(&kLargeParts, 1), table)) return true;
         if (try_furthest(table)) return true;
         if (is_short()) return false;
         if (link_bound()) return try_each(kFurtherAttempts, table);

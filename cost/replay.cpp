@@ -190,7 +190,7 @@ class Replay : private ReplayView {
         r.host_bytes = static_cast<std::uint64_t>(transfers_.host_peak_bytes());
         r.op_start_us = timeline_;
         for (double& start : r.op_start_us) start -= timeline_.front();
-        for (const auto& d : divisions_) r.divisions.push_back({d.action, d.bytes});
+        r.divisions = divisions_;
         return r;
     }
 
@@ -209,7 +209,7 @@ class Replay : private ReplayView {
     std::vector<Action> directed_;
     std::vector<double> starts_;
     std::vector<double> timeline_;
-    std::vector<Transfers::Division> divisions_;
+    std::vector<Division> divisions_;
     std::optional<ReplayError> error_;
 };
 

@@ -32,12 +32,8 @@ struct ReplayResult {
     /// Of the last iteration replayed, from its start, where asked for: when each operation began,
     /// and the end of the last one.
     std::vector<double> op_start_us;
-    /// The first part of what a fetch of the plan, by its place there, brings, each time that one
-    /// was divided in the last iteration replayed: see ReplayOptions::divide_least_bytes.
-    struct Division {
-        std::uint32_t action = 0;
-        std::uint64_t bytes = 0;
-    };
+    /// Each time that a fetch was divided in the last iteration replayed: see
+    /// ReplayOptions::divide_least_bytes.
     std::vector<Division> divisions;
 };
 

@@ -403,8 +403,7 @@ class Scheduler : private ReplayDirector {
     }
 
     double transfer_us(const Action& a) const {
-        const std::uint64_t bytes = a.bytes == kWholeTensor ? tensors_[a.tensor].bytes : a.bytes;
-        return machine_.link.transfer_us(Direction::ToDevice, bytes, false);
+        return machine_.link.transfer_us(Direction::ToDevice, bytes_of(a, workload_), false);
     }
 
     void fetch(std::uint32_t c, OpIndex op, std::vector<Action>& actions) const {

@@ -56,12 +56,7 @@ class Transfers {
     /// part that has room, or is mapped sooner, goes first. Parts have `least_bytes` or more and
     /// are multiples of `unit_bytes`.
     void divide_late_fetches(std::uint64_t least_bytes, std::uint64_t unit_bytes);
-    /// The first part of what an action fetches, each time that it was divided.
-    struct Division {
-        std::uint32_t action = 0;
-        std::uint64_t bytes = 0;
-    };
-    /// Those since it was called last.
+    /// Each time that one was divided, since it was called last.
     std::vector<Division> take_divisions() { return std::exchange(divisions_, {}); }
 
     // -- time --

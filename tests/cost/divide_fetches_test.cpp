@@ -107,8 +107,7 @@ TEST(DivideFetches, APlanThatCannotBeExecutedIsNotDivided) {
 std::map<std::pair<TensorIndex, OpIndex>, std::uint64_t> fetched(const Workload& w, const Plan& p) {
     std::map<std::pair<TensorIndex, OpIndex>, std::uint64_t> sums;
     for (const Action& a : p.actions) {
-        if (a.kind != ActionKind::In) continue;
-        sums[{a.tensor, a.op}] += a.bytes == kWholeTensor ? w.tensors()[a.tensor].bytes : a.bytes;
+        if (a.kind == ActionKind::In) sums[{a.tensor, a.op}] += bytes_of(a, w);
     }
     return sums;
 }
