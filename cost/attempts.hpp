@@ -31,8 +31,11 @@ struct Attempt {
     double exact_pace = 0;    ///< likewise
     bool largest = false;     ///< as FluidOptions::largest_first
     std::uint64_t units = 4;  ///< as ScheduleOptions::units
-    bool furthest = false;    ///< as SelectionOptions::furthest_next_use, without a fluid
-    bool large = false;       ///< with that: tensors of a part or more first
+    /// Chosen anew with memory exact at every operation where the link limits from end to end
+    /// (covering.hpp): the share of the budget that this keeps free. 0: not.
+    double covering = 0;
+    bool furthest = false;  ///< as SelectionOptions::furthest_next_use, without a fluid
+    bool large = false;     ///< with that: tensors of a part or more first
 
     bool same_fluid(const Attempt& o) const {
         return slots == o.slots && caution == o.caution && headroom == o.headroom &&
@@ -50,7 +53,7 @@ inline constexpr std::array<Attempt, 3> kAttempts{
 /// of nine fluids with up to 120 ways to bring each into a plan, so that of those that the effort
 /// allows the best is best on 12 handed cases. What has the fluid of the one before takes no more
 /// than a schedule.
-inline constexpr std::array<Attempt, 17> kLongAttempts{
+inline constexpr std::array<Attempt, 18> kLongAttempts{
     {{.slots = 40,
       .caution = 0.5,
       .headroom = 0.02,
@@ -85,6 +88,16 @@ inline constexpr std::array<Attempt, 17> kLongAttempts{
       .spare_pace = 0.15,
       .largest = true,
       .units = 8},
+     {.slots = 56,
+      .caution = 0.25,
+      .headroom = 0.04,
+      .chunks = 0.5,
+      .trim = true,
+      .spare_part = 0.5,
+      .spare_pace = 0.8,
+      .largest = true,
+      .units = 8,
+      .covering = 0.03},
      {.slots = 64, .caution = 1, .headroom = 0.01, .chunks = 0.7, .trim = true, .spare_part = 1.5},
      {.slots = 32,
       .caution = 1,

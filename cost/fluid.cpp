@@ -8,6 +8,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "cost/content_class.hpp"
 #include "cost/linear_program.hpp"
 
 namespace libswap::cost {
@@ -50,10 +51,11 @@ class Fluid {
         LinearProgram lp(kRows * slots_);
         add_slots(lp);
         for (Class& c : classes_) add_class(lp, c);
-        const std::vector<double> x = lp.solve();
+        const auto [x, prices] = lp.solve();
         if (x.empty()) return {};
         FluidResult result;
-        for (const Class& c : classes_) distribute(c, x);
+        for (Class& c : classes_) distribute(c, x);
+        find_limits(prices, result);
         result.away = std::move(away_);
         result.iteration_us = start_[ops_];
         for (std::size_t s = 0; s < slots_; ++s) {
@@ -70,6 +72,32 @@ class Fluid {
     }
 
   private:
+    /// What limits in each slot, by what a byte more would cost there: of the fetch, beyond the
+    /// memory that it takes.
+    void find_limits(const std::vector<double>& prices, FluidResult& result) const {
+        constexpr double kLimits = 0.5;  // of the link's whole time for a byte
+        const LinkForms forms(machine_.link);
+        double limited = 0;
+        double all = 0;
+        std::vector<double> weight(slots_);
+        for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
+            weight[slot_of_[table_.gaps[g].from]] += bytes(g);
+            weight[slot_of_[table_.gaps[g].to % ops_]] += bytes(g);
+        }
+        for (std::size_t s = 0; s < slots_; ++s) {
+            const std::size_t takes = at_begins_ ? s + 1 : s;
+            const double room = takes > 0 && takes < slots_ ? prices[row(Absent, takes)] : 0;
+            const double fetch = prices[row(Ahead, s)] - room;
+            const double evict = -prices[row(Waiting, s)] * forms.out_rate;
+            all += weight[s];
+            if (std::max(fetch, evict) > kLimits) limited += weight[s];
+            result.evictions_limit.insert(result.evictions_limit.end(),
+                                          first_op_[s + 1] - first_op_[s],
+                                          evict > std::max(fetch, kLimits));
+        }
+        result.limited_share = all > 0 ? limited / all : 0;
+    }
+
     enum Row : std::uint32_t { Waiting, Ahead, Absent, Early_, LinkIn, LinkOut };
     static constexpr std::size_t kRows = 4;  // the rows of the link are a group per slot
     /// Columns of each slot, in this order.
@@ -96,15 +124,10 @@ class Fluid {
         auto operator<=>(const Span&) const = default;
     };
 
-    /// Contents that are one to the program.
-    struct Class {
-        bool clean = false;
+    struct Class : ContentClass {
         OpIndex written = 0;      ///< slot
         std::vector<Span> spans;  ///< of each gap
-        double bytes = 0;
-        double parts = 0;                                 ///< transfers each way
-        std::vector<std::vector<std::uint32_t>> members;  ///< the gaps of each content
-        std::vector<std::uint32_t> columns;  ///< of each gap: dirty (if not clean), then clean
+        double parts = 0;         ///< transfers each way
     };
 
     void add_headroom(const Workload& workload) {
@@ -240,19 +263,12 @@ class Fluid {
     /// program.
     void make_classes() {
         std::map<std::tuple<bool, OpIndex, std::vector<Span>>, std::size_t> known;
-        for (std::uint32_t g = 0; g < table_.gaps.size();) {
-            const std::uint32_t content = table_.gaps[g].content;
-            const bool clean = table_.always_clean[content];
-            std::vector<std::uint32_t> gaps;
-            for (; g < table_.gaps.size() && table_.gaps[g].content == content; ++g) {
-                if (in_program(table_.gaps[g])) gaps.push_back(g);
-            }
-            if (!clean) keep_longest(gaps);
-            // The gaps of what is always clean have nothing to do with each other.
-            for (std::size_t i = 0; clean && i < gaps.size(); ++i)
-                add_content(known, {gaps[i]}, true);
-            if (!clean && !gaps.empty()) add_content(known, gaps, false);
-        }
+        each_content(
+            table_, [&](const Gap& gap) { return in_program(gap); },
+            [&](std::vector<std::uint32_t> gaps, bool clean) {
+                if (!clean) keep_longest(gaps);
+                add_content(known, std::move(gaps), clean);
+            });
     }
 
     void keep_longest(std::vector<std::uint32_t>& gaps) const {
@@ -282,9 +298,9 @@ class Fluid {
             classes_.back().spans = spans;
         }
         Class& c = classes_[found->second];
-        c.bytes += bytes(gaps[0]);
-        c.parts += std::ceil(bytes(gaps[0]) / static_cast<double>(options_.chunk_bytes));
-        c.members.push_back(std::move(gaps));
+        const double whole = bytes(gaps[0]);
+        c.parts += std::ceil(whole / static_cast<double>(options_.chunk_bytes));
+        c.add(std::move(gaps), whole);
     }
 
     /// Does a stretch of slots, counted on past the end, hold slot 0 of any iteration?
@@ -294,46 +310,27 @@ class Fluid {
     }
 
     void add_class(LinearProgram& lp, Class& c) {
-        const std::size_t count = c.spans.size();
-        const bool grouped = !c.clean && count > 1;
-        const double gb = c.bytes / kGb;
         // What small transfers lose to latency beyond the average is a cost; the average is in the
         // link's rate.
         const double above = std::max(0.0, latency_share(c.parts, c.bytes) - latency_);
         const double latency = (at_begins_ ? kNearlyNothing : 1) * 0.5 * above;
         const double small = options_.lower_bound ? kNearlyNothing : 1;
-        const LinearProgram::Row first = grouped ? lp.add_group(count) : 0;
-        if (grouped) {
-            lp.set_right(first, gb);
-            for (std::uint32_t i = 0; i < count; ++i) {
-                lp.add_column(0, LinearProgram::kUnlimited, {{first + i, 1}});
-            }
-        }
-        for (std::uint32_t i = 0; i < count; ++i) {
-            const auto [from, due, end, last] = c.spans[i];
-            const double cost = latency + small * (1e-3 + 1e-3 / static_cast<double>(end - from));
-            LinearProgram::Terms terms;
-            if (!last) terms.emplace_back(row(Ahead, due), -1);
+        std::vector<GapColumn> gaps;
+        for (const auto& [from, due, end, last] : c.spans) {
+            GapColumn& gap = gaps.emplace_back();
+            gap.cost = latency + small * (1e-3 + 1e-3 / static_cast<double>(end - from));
+            gap.dirty_cost = 2 * gap.cost;
+            if (!last) gap.terms.emplace_back(row(Ahead, due), -1);
             if (last && row(Absent, end) != row(Absent, 0)) {
-                terms.emplace_back(row(Absent, end), -1);
+                gap.terms.emplace_back(row(Absent, end), -1);
             }
             if (row(Absent, from + 1) != row(Absent, 0))
-                terms.emplace_back(row(Absent, from + 1), 1);
-            if (holds_start(from + 1, end)) terms.emplace_back(row(Absent, 0), 1);
-            LinearProgram::Terms dirty = terms;
-            if (!c.clean) {
-                dirty.emplace_back(row(Waiting, from), 1);
-                add_window(dirty, c.written, from);
-                for (std::uint32_t later = i + 1; grouped && later < count; ++later) {
-                    dirty.emplace_back(first + later, -1);
-                }
-                if (grouped) dirty.emplace_back(first, 1);
-                c.columns.push_back(lp.add_column(2 * cost, gb, dirty));
-            }
-            if (!c.clean && i == 0) continue;
-            if (grouped) terms.emplace_back(first + i, 1);
-            c.columns.push_back(lp.add_column(cost, gb, terms));
+                gap.terms.emplace_back(row(Absent, from + 1), 1);
+            if (holds_start(from + 1, end)) gap.terms.emplace_back(row(Absent, 0), 1);
+            gap.dirty_terms.emplace_back(row(Waiting, from), 1);
+            add_window(gap.dirty_terms, c.written, from);
         }
+        c.add_columns(lp, gaps);
     }
 
     /// A dirty amount can be copied in advance from its write to the slot before the gap.
@@ -361,12 +358,7 @@ class Fluid {
 
     /// The variables of each slot, and its rows' right sides.
     void add_slots(LinearProgram& lp) const {
-        const LogGp& to_device = machine_.link.to_device;
-        const double out_alone = machine_.link.to_host.gbps / to_device.gbps;
-        const double in_both = machine_.link.to_device_duplex_gbps / to_device.gbps;
-        const double out_both = machine_.link.to_host_duplex_gbps / to_device.gbps;
-        const double in_over_out = (1 - in_both) / out_both;
-        const double out_over_in = (1 - out_both / out_alone) / in_both;
+        const LinkForms forms(machine_.link);
         const double none = LinearProgram::kUnlimited;
         const double small = 1e-4 * (at_begins_ ? kNearlyNothing : 1);
         for (std::size_t s = 0; s < slots_; ++s) {
@@ -401,11 +393,11 @@ class Fluid {
                 lp.add_column(sign > 0 ? kOverBudget : 0, none, absent);
             }
             LinearProgram::Terms out{{row(Waiting, s), -1},
-                                     {link_in, slower * in_over_out},
-                                     {link_out, slower / out_alone}};
+                                     {link_in, slower * forms.out_beside_in},
+                                     {link_out, slower / forms.out_rate}};
             lp.add_column(0, none, out);
             LinearProgram::Terms in{
-                {row(Ahead, s), 1}, {link_in, slower}, {link_out, slower * out_over_in}};
+                {row(Ahead, s), 1}, {link_in, slower}, {link_out, slower * forms.in_beside_out}};
             // What comes in takes memory from the beginning of the slot on; for a bound, of the
             // next.
             const std::size_t takes = at_begins_ ? s + 1 : s;
@@ -417,38 +409,15 @@ class Fluid {
         }
     }
 
-    /// Whole gaps first, longest or largest first: parts cost latency.
-    void distribute(const Class& c, const std::vector<double>& x) {
-        std::vector<double> dirty(c.spans.size());
-        std::vector<double> clean(c.spans.size());
-        std::size_t next = 0;
-        for (std::size_t i = 0; i < c.spans.size(); ++i) {
-            if (!c.clean) dirty[i] = x[c.columns[next++]] * kGb;
-            if (c.clean || i > 0) clean[i] = x[c.columns[next++]] * kGb;
-        }
-        auto members = c.members;
-        std::stable_sort(members.begin(), members.end(), [&](const auto& a, const auto& b) {
+    /// Longest or largest first: whole gaps pay less latency than parts.
+    void distribute(Class& c, const std::vector<double>& x) {
+        std::stable_sort(c.members.begin(), c.members.end(), [&](const auto& a, const auto& b) {
             const auto length = [&](std::uint32_t g) {
                 return table_.gaps[g].to - table_.gaps[g].from;
             };
             return options_.largest_first ? bytes(a[0]) > bytes(b[0]) : length(a[0]) > length(b[0]);
         });
-        // Every content takes the same share of what is left, so that chains of gaps stay whole.
-        for (const auto& gaps : members) {
-            const double whole = bytes(gaps[0]);
-            double on_host = c.clean ? whole : 0;
-            for (std::size_t i = 0; i < gaps.size(); ++i) {
-                const double d = std::min(dirty[i], std::max(0.0, whole - on_host));
-                const double f = std::min(clean[i], on_host);
-                dirty[i] -= d;
-                clean[i] -= f;
-                double amount = d + f;
-                on_host += c.clean ? 0 : d;
-                if (amount < 0.02 * whole) continue;
-                if (amount > 0.95 * whole) amount = whole;
-                away_[gaps[i]] = static_cast<std::uint64_t>(amount);
-            }
-        }
+        c.distribute(x, tensors_, table_, away_);
     }
 
     const std::vector<Tensor>& tensors_;

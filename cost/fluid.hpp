@@ -70,6 +70,11 @@ struct FluidResult {
     /// Bytes copied in advance and still here, while each operation runs.
     std::vector<std::uint64_t> early;
     double iteration_us = 0;  ///< by the program
+    /// Per operation: what is evicted behind it limits the iteration, not what is fetched for it.
+    std::vector<bool> evictions_limit;
+    /// Of what begins or ends to lie idle, the share at operations where the link limits, one
+    /// direction or the other.
+    double limited_share = 0;
 };
 
 FluidResult solve_fluid(const Workload& workload, const Machine& machine, const GapTable& table,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "cost/workload.hpp"
@@ -37,5 +38,23 @@ struct GapTable {
 
 /// Gaps of at least one whole operation, of tensors of at least `min_bytes`.
 GapTable find_gaps(const Workload& workload, std::uint64_t min_bytes);
+
+/// Calls visit(gaps, clean) for the gaps that `takes` takes of each content. Those of what is
+/// always clean have nothing to do with each other and come one by one.
+template <typename Takes, typename Visit>
+void each_content(const GapTable& table, Takes takes, Visit visit) {
+    for (std::uint32_t g = 0; g < table.gaps.size();) {
+        const std::uint32_t content = table.gaps[g].content;
+        const bool clean = table.always_clean[content];
+        std::vector<std::uint32_t> gaps;
+        for (; g < table.gaps.size() && table.gaps[g].content == content; ++g) {
+            if (takes(table.gaps[g])) gaps.push_back(g);
+        }
+        if (!clean && !gaps.empty()) visit(std::move(gaps), false);
+        for (std::size_t i = 0; clean && i < gaps.size(); ++i) {
+            visit(std::vector<std::uint32_t>{gaps[i]}, true);
+        }
+    }
+}
 
 }  // namespace libswap::cost

@@ -51,16 +51,17 @@ class InteriorPoint {
           weight_(n_),
           matrix_(lp) {}
 
-    std::vector<double> run(double tolerance, int most_steps) {
+    LinearProgram::Solution run(double tolerance, int most_steps) {
         if (!begin()) return {};
         for (int step = 0; step < most_steps; ++step) {
             residuals();
-            if (gap_ < tolerance && primal_error_ < 1e-6 * (1 + norm(lp_.right_))) return x_;
+            if (gap_ < tolerance && primal_error_ < 1e-6 * (1 + norm(lp_.right_))) return {x_, y_};
             if (!factorise()) break;
             advance();
         }
         // Rounding can end it early; what it has then may still do.
-        return gap_ < 1e-2 && primal_error_ < 1e-3 * (1 + norm(lp_.right_)) ? x_ : Vector();
+        if (gap_ < 1e-2 && primal_error_ < 1e-3 * (1 + norm(lp_.right_))) return {x_, y_};
+        return {};
     }
 
   private:
@@ -237,7 +238,7 @@ class InteriorPoint {
     double primal_error_ = 0;
 };
 
-std::vector<double> LinearProgram::solve(double tolerance, int most_steps) const {
+LinearProgram::Solution LinearProgram::solve(double tolerance, int most_steps) const {
     return InteriorPoint(*this).run(tolerance, most_steps);
 }
 

@@ -27,9 +27,13 @@ class LinearProgram {
     /// A column; terms are (row, coefficient), several of one row add up.
     std::uint32_t add_column(double cost, double limit, const Terms& terms);
 
+    struct Solution {
+        std::vector<double> values;  ///< per column; empty if it does not converge
+        std::vector<double> prices;  ///< per row: what more of its right side adds to the cost
+    };
     /// Interior point method (Mehrotra's predictor and corrector), to a relative gap of about
-    /// `tolerance`. Empty if it does not converge.
-    std::vector<double> solve(double tolerance = 1e-5, int most_steps = 50) const;
+    /// `tolerance`.
+    Solution solve(double tolerance = 1e-5, int most_steps = 50) const;
 
   private:
     friend class InteriorPoint;

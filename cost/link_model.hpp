@@ -50,4 +50,23 @@ struct LinkModel {
     }
 };
 
+/// The time that bytes take which come in and go out together, by the 2x2 table, as the greater of
+/// two linear forms: where what comes in limits, and where what goes out does,
+///
+///   in + out_beside_in * out        and        in_beside_out * in + out / out_rate
+///
+/// in units of the time that a byte takes to come in alone. Latencies apart.
+struct LinkForms {
+    double out_rate;  ///< alone, in terms of that of what comes in
+    double out_beside_in;
+    double in_beside_out;
+
+    explicit LinkForms(const LinkModel& link)
+        : out_rate(link.to_host.gbps / link.to_device.gbps),
+          out_beside_in((1 - link.to_device_duplex_gbps / link.to_device.gbps) /
+                        (link.to_host_duplex_gbps / link.to_device.gbps)),
+          in_beside_out((1 - link.to_host_duplex_gbps / link.to_device.gbps / out_rate) /
+                        (link.to_device_duplex_gbps / link.to_device.gbps)) {}
+};
+
 }  // namespace libswap::cost

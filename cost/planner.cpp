@@ -13,6 +13,7 @@
 
 #include "cost/attempts.hpp"
 #include "cost/condense.hpp"
+#include "cost/covering.hpp"
 #include "cost/divide_fetches.hpp"
 #include "cost/fluid.hpp"
 #include "cost/gaps.hpp"
@@ -38,11 +39,13 @@ constexpr double kAsGood = 1.0005;                  // what being sure of such a
 constexpr double kUnsafe = 1.045;  // or, where it would cost more than this without
 constexpr double kNearlyAsGood = 1.003;
 constexpr double kAboutAsGood = 1.01;
-constexpr double kHopeless = 1.005;   // than the best, by the schedule: not worth a replay
-constexpr double kNoSlower = 1.0005;  // worth one with the fetches in either order
-constexpr int kComparisons = 2;       // of both orders, before only the better one is replayed
-constexpr int kDivisions = 2;         // of late fetches: what is divided makes others late
-constexpr double kLinkBound = 1.02;   ///< slowdown from which less to move is worth more than room
+constexpr double kHopeless = 1.005;    // than the best, by the schedule: not worth a replay
+constexpr double kNoSlower = 1.0005;   // worth one with the fetches in either order
+constexpr int kComparisons = 2;        // of both orders, before only the better one is replayed
+constexpr int kDivisions = 2;          // of late fetches: what is divided makes others late
+constexpr double kLimitedShare = 0.9;  // by the link, for prices to do in place of its time
+constexpr double kLinkAlone = 1.5;     ///< slowdown from which the link may be all that limits
+constexpr double kLinkBound = 1.02;    ///< slowdown from which less to move is worth more than room
 
 class Planner {
   public:
@@ -208,6 +211,7 @@ class Planner {
         for (const Attempt& attempt : attempts) {
             // Amounts that are rounded to whole tensors are not exact anyway.
             if (attempt.exact && request_.whole_tensors) continue;
+            if (attempt.covering > 0 && !link_is_all()) continue;
             if (best_ && !affordable(attempt)) continue;
             if (try_attempt(table, table, attempt)) return true;
         }
@@ -219,8 +223,9 @@ class Planner {
         const auto ops = static_cast<double>(workload_.op_count());
         const double slots = std::min(static_cast<double>(attempt.slots), ops);
         const double schedules_ms = (is_short() && !attempt.furthest ? 2 : 1) * schedule_ms();
-        if (attempt.furthest || (solved_ && solved_->same_fluid(attempt))) return schedules_ms;
-        return 2.3e-5 * slots * slots * slots + 0.037 * slots + 1e-4 * ops + schedules_ms;
+        const double own_ms = schedules_ms + (attempt.covering > 0 ? 4e-3 * ops : 0);
+        if (attempt.furthest || (solved_ && solved_->same_fluid(attempt))) return own_ms;
+        return 2.3e-5 * slots * slots * slots + 0.037 * slots + 1e-4 * ops + own_ms;
     }
     /// A fit to 2,000 attempts on 80 workloads, with a sixth added.
     double schedule_ms() const {
@@ -250,6 +255,12 @@ class Planner {
 
     bool link_bound() const {
         return best_ && best_->predicted.iteration_us > kLinkBound * axis_.back();
+    }
+
+    /// Does the link limit from end to end, by the fluid solved last?
+    bool link_is_all() const {
+        return best_ && best_->predicted.iteration_us > kLinkAlone * axis_.back() &&
+               fluid_.limited_share > kLimitedShare;
     }
 
     bool is_short() const {
@@ -295,8 +306,23 @@ class Planner {
             solved_ = &attempt;
         }
         if (fluid_.away.empty()) return false;
+        if (attempt.covering > 0) return try_covering(table, attempt);
         if (is_short() && best_) try_selection(table, fluid_, true);
         if (try_selection(table, fluid_, attempt.trim)) best_fluid_ = fluid_;
+        return good_enough();
+    }
+
+    /// With the fluid's prices and early copies, but other gaps.
+    bool try_covering(const GapTable& table, const Attempt& attempt) {
+        FluidResult covering;
+        const double headroom = attempt.covering * static_cast<double>(request_.budget_bytes);
+        covering.early = fluid_.early;
+        covering.away = cover(workload_, machine_, table, fluid_.evictions_limit,
+                              {.budget_bytes = request_.budget_bytes,
+                               .headroom_bytes = static_cast<std::uint64_t>(headroom)});
+        if (!covering.away.empty() && try_selection(table, covering, attempt.trim)) {
+            best_fluid_ = std::move(covering);
+        }
         return good_enough();
     }
 

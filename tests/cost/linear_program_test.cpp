@@ -20,7 +20,7 @@ TEST(LinearProgram, FindsTheCornerOfASmallCase) {
     lp.add_column(-2, 1.5, {{0, 1}, {1, 1}});
     lp.add_column(0, LinearProgram::kUnlimited, {{0, 1}});
     lp.add_column(0, LinearProgram::kUnlimited, {{1, 1}});
-    const auto x = lp.solve();
+    const auto x = lp.solve().values;
     ASSERT_EQ(x.size(), 4U);
     EXPECT_NEAR(x[0], 2.25, 1e-3);
     EXPECT_NEAR(x[1], 1.5, 1e-3);
@@ -49,7 +49,7 @@ TEST(LinearProgram, SolvesTheFractionalKnapsackAsTheGreedyMethodDoes) {
             best += density * taken;
             room -= taken;
         }
-        const auto x = lp.solve();
+        const auto x = lp.solve().values;
         ASSERT_EQ(x.size(), 41U);
         double found = 0;
         for (std::size_t i = 0; i < 40; ++i) {
@@ -65,7 +65,7 @@ TEST(LinearProgram, SaysWhenItDoesNotConverge) {
     LinearProgram lp(1);
     lp.set_right(0, -1);  // x = -1 with x >= 0
     lp.add_column(1, LinearProgram::kUnlimited, {{0, 1}});
-    EXPECT_TRUE(lp.solve().empty());
+    EXPECT_TRUE(lp.solve().values.empty());
 }
 
 }  // namespace
