@@ -39,13 +39,13 @@ constexpr double kAsGood = 1.0005;                  // what being sure of such a
 constexpr double kUnsafe = 1.045;  // or, where it would cost more than this without
 constexpr double kNearlyAsGood = 1.003;
 constexpr double kAboutAsGood = 1.01;
-constexpr double kHopeless = 1.005;    // than the best, by the schedule: not worth a replay
-constexpr double kNoSlower = 1.0005;   // worth one with the fetches in either order
-constexpr int kComparisons = 2;        // of both orders, before only the better one is replayed
-constexpr int kDivisions = 2;          // of late fetches: what is divided makes others late
-constexpr double kLimitedShare = 0.9;  // by the link, for prices to do in place of its time
-constexpr double kLinkAlone = 1.5;     ///< slowdown from which the link may be all that limits
-constexpr double kLinkBound = 1.02;    ///< slowdown from which less to move is worth more than room
+constexpr double kHopeless = 1.005;      // than the best, by the schedule: not worth a replay
+constexpr double kNoSlower = 1.0005;     // worth one with the fetches in either order
+constexpr int kComparisons = 2;          // of both orders, before only the better one is replayed
+constexpr int kDivisions = 2;            // of late fetches: what is divided makes others late
+constexpr double kLimitedShare = 0.975;  // by the link, for prices to do in place of its time
+constexpr double kLinkAlone = 1.5;       ///< slowdown from which the link may be all that limits
+constexpr double kLinkBound = 1.02;  ///< slowdown from which less to move is worth more than room
 
 class Planner {
   public:
@@ -154,7 +154,7 @@ class Planner {
         const GapTable table = find_gaps(workload_, min_bytes);
         if (condensed_) condensed_table_ = find_gaps(condensed_->workload, min_bytes);
         chunk_bytes_ = std::max(kLeastChunkBytes, peak_bytes_ / 500);
-        schedule_.fine = repeats_;
+        schedule_.fine = repeats_ && request_.whole_tensors;
         solved_ = nullptr;
         schedule_.budget_bytes = request_.budget_bytes;
         schedule_.part_bytes = std::max<std::uint64_t>(1, request_.part_bytes);
@@ -173,13 +173,14 @@ class Planner {
         return best_.has_value();
     }
 
+    std::span<const Attempt> usual_attempts() const {
+        if (repeats_ && !request_.whole_tensors) return kRepeatingAttempts;
+        if (condensed_) return kRepeatingWholeAttempts;
+        return kAttempts;
+    }
+
     bool try_usual(const GapTable& table) {
-        if (try_each(condensed_ ? std::span<const Attempt>(kRepeatingAttempts) : kAttempts,
-                     table)) {
-            return true;
-        }
-        const bool large_parts = !is_short() && !condensed_ && link_bound();
-        if (large_parts && try_each(std::span(&kLargeParts, 1), table)) return true;
+        if (try_each(usual_attempts(), table)) return true;
         if (try_furthest(table)) return true;
         if (is_short()) return false;
         if (link_bound()) return try_each(kFurtherAttempts, table);
@@ -231,12 +232,14 @@ class Planner {
     double schedule_ms() const {
         const double ops = 1e-3 * static_cast<double>(workload_.op_count());
         const double actions = best_ ? 1e-3 * static_cast<double>(best_->plan.actions.size()) : 0;
-        return repeats_ ? 2.7 * ops + 7.8 * actions : 0.4 + 1.1 * ops + 3.8 * actions;
+        if (schedule_.fine) return 2.7 * ops + 7.8 * actions;
+        const double usual_ms = 0.4 + 1.1 * ops + 3.8 * actions;
+        return repeats_ ? 1.3 * usual_ms : usual_ms;
     }
     /// Of late fetches, in the end.
     double division_ms() const {
         if (request_.whole_tensors || !link_bound()) return 0;
-        return kDivisions * (repeats_ ? 0.2 : 0.4) * schedule_ms();
+        return kDivisions * (schedule_.fine ? 0.2 : 0.4) * schedule_ms();
     }
 
     double limit_ms() const {
