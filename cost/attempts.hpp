@@ -44,7 +44,7 @@ struct Attempt {
     }
 };
 
-/// For whole tensors, for short iterations, and for those that repeat themselves a few times.
+/// For whole tensors and for short iterations.
 inline constexpr std::array<Attempt, 3> kAttempts{
     {{.slots = 48, .caution = 1.0},
      {.slots = 32, .caution = 0.75},
@@ -168,18 +168,6 @@ inline constexpr std::array<Attempt, 18> kLongAttempts{
       .spare_part = 1.75,
       .exact = true,
       .exact_part = 1.75}}};
-/// Few transfers, each large: where the link is the limit.
-inline constexpr Attempt kLargeParts{.slots = 64,
-                                     .caution = 1,
-                                     .chunks = 6,
-                                     .trim = true,
-                                     .spare_part = 1.5,
-                                     .spare_pace = 0.3,
-                                     .exact = true,
-                                     .exact_part = 1.5,
-                                     .exact_pace = 0.5,
-                                     .largest = true,
-                                     .units = 8};
 /// For those that repeat themselves (gradient accumulation), of which there is time for a few. In
 /// the order in which they add most, of 11 fluids with 30 ways each, on 96 generated cases.
 inline constexpr std::array<Attempt, 8> kRepeatingAttempts{
@@ -221,7 +209,17 @@ inline constexpr std::array<Attempt, 8> kRepeatingAttempts{
       .exact_pace = 0.3,
       .largest = true,
       .units = 8},
-     kLargeParts,
+     {.slots = 64,
+      .caution = 1,
+      .chunks = 6,
+      .trim = true,
+      .spare_part = 1.5,
+      .spare_pace = 0.3,
+      .exact = true,
+      .exact_part = 1.5,
+      .exact_pace = 0.5,
+      .largest = true,
+      .units = 8},
      {.slots = 48, .caution = 0.5, .strict = true},
      {.slots = 48, .caution = 1.0, .whole = true},
      {.slots = 48, .caution = 0.5, .headroom = 0.02, .strict = true}}};

@@ -24,17 +24,14 @@ constexpr std::uint64_t kSmallShare = 20000;
 GapTable gaps_without_small(const Workload& workload) {
     const std::uint64_t small = workload.peak_bytes() / kSmallShare;
     GapTable table = find_gaps(workload, small);
-    const std::size_t ops = workload.op_count();
-    std::vector<std::uint64_t> change(ops + 1);  // wraps below zero on the way, not in the sums
-    for (const Gap& gap : find_gaps(workload, 0).gaps) {
+    const GapTable all = find_gaps(workload, 0);
+    std::vector<std::uint64_t> away;
+    for (const Gap& gap : all.gaps) {
         const std::uint64_t bytes = workload.tensors()[gap.tensor].bytes;
-        if (bytes >= small) continue;
-        change[gap.from + 1] += bytes;
-        change[gap.to > ops ? gap.to - ops : gap.to] -= bytes;
-        if (gap.to > ops) change[0] += bytes;
+        away.push_back(bytes < small ? bytes : 0);
     }
-    std::uint64_t idle = 0;
-    for (std::size_t k = 0; k < ops; ++k) table.live_bytes[k] -= idle += change[k];
+    const std::vector<std::uint64_t> idle = absent_bytes(all, away);
+    for (std::size_t k = 0; k < idle.size(); ++k) table.live_bytes[k] -= idle[k];
     return table;
 }
 

@@ -7,7 +7,6 @@
 namespace libswap::cost {
 
 namespace {
-constexpr double kGb = 1e9;
 constexpr double kNearlyNone = 0.02;
 constexpr double kNearlyAll = 0.95;
 }  // namespace

@@ -12,6 +12,9 @@
 
 namespace libswap::cost {
 
+/// Bytes of one unit of an amount in a linear program.
+inline constexpr double kGb = 1e9;
+
 /// What leaves in a gap, in a linear program.
 struct GapColumn {
     LinearProgram::Terms terms;
@@ -36,7 +39,7 @@ struct ContentClass {
         members.push_back(std::move(gaps));
     }
 
-    /// `gaps`: in their order. Amounts are in 1e9 bytes.
+    /// `gaps`: in their order. Amounts are in kGb.
     void add_columns(LinearProgram& lp, std::span<const GapColumn> gaps);
 
     /// Shares a solution out, into bytes per gap: each member in turn takes all that is left for

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "cost/content_class.hpp"
@@ -14,7 +15,6 @@ namespace libswap::cost {
 
 namespace {
 
-constexpr double kGb = 1e9;
 constexpr double kLeastOver = 1e6;  ///< bytes: below, select_gaps does as well
 constexpr int kMostRounds = 6;
 constexpr std::size_t kMostRows = 200;
@@ -26,7 +26,7 @@ class Covering {
   public:
     Covering(const Workload& workload, const Machine& machine, const GapTable& table,
              const std::vector<bool>& evictions_limit, const CoveringOptions& options)
-        : tensors_(workload.tensors()),
+        : workload_(workload),
           forms_(machine.link),
           table_(table),
           evictions_limit_(evictions_limit),
@@ -55,8 +55,6 @@ class Covering {
     }
 
   private:
-    using Row = LinearProgram::Row;
-
     /// A gap's place in the program. Gaps of different prices are not one.
     struct Place {
         MemoryRows::Span rows;
@@ -72,14 +70,8 @@ class Covering {
     /// What is over with nothing away, at the worst operation of each window; elsewhere nothing.
     /// Windows are of equal bytes that begin and end to lie idle.
     std::vector<double> worst_of_windows() const {
-        std::vector<double> weight(need_.size());
-        double all = 1;
-        for (const Gap& gap : table_.gaps) {
-            const auto bytes = static_cast<double>(tensors_[gap.tensor].bytes);
-            weight[gap.from] += bytes;
-            weight[gap.to % need_.size()] += bytes;
-            all += 2 * bytes;
-        }
+        const std::vector<double> weight = turning_bytes(workload_, table_);
+        const double all = std::accumulate(weight.begin(), weight.end(), 1.0);
         std::vector<double> worst(need_.size());
         double sum = 0;
         std::size_t window = 0;
@@ -137,7 +129,7 @@ class Covering {
     }
 
     double bytes_of(std::uint32_t gap) const {
-        return static_cast<double>(tensors_[table_.gaps[gap].tensor].bytes);
+        return static_cast<double>(workload_.tensors()[table_.gaps[gap].tensor].bytes);
     }
 
     void add_class(LinearProgram& lp, Class& c) const {
@@ -160,10 +152,10 @@ class Covering {
         std::stable_sort(c.members.begin(), c.members.end(), [&](const auto& a, const auto& b) {
             return bytes_of(a[0]) > bytes_of(b[0]);
         });
-        c.distribute(values, tensors_, table_, away);
+        c.distribute(values, workload_.tensors(), table_, away);
     }
 
-    const std::vector<Tensor>& tensors_;
+    const Workload& workload_;
     LinkForms forms_;
     const GapTable& table_;
     const std::vector<bool>& evictions_limit_;

@@ -15,8 +15,6 @@ namespace libswap::cost {
 
 namespace {
 
-constexpr double kGb =
-    1e9;  // the program counts in 1e9 bytes, and in the time these take to come in
 constexpr double kNeverWorthIt = 30;
 constexpr double kNearlyNothing = 1e-3;  // keeps the optimum a point
 constexpr double kOverBudget = 30;       // cost of memory that is not there, left to the repair
@@ -33,6 +31,7 @@ class Fluid {
           ops_(static_cast<OpIndex>(workload.op_count())),
           at_begins_(options.lower_bound || options.exact),
           held_(table.live_bytes),
+          turning_(turning_bytes(workload, table)),
           away_(table.gaps.size()) {
         if (options.exact) add_headroom(workload);
         cut_slots();
@@ -79,18 +78,15 @@ class Fluid {
         const LinkForms forms(machine_.link);
         double limited = 0;
         double all = 0;
-        std::vector<double> weight(slots_);
-        for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
-            weight[slot_of_[table_.gaps[g].from]] += bytes(g);
-            weight[slot_of_[table_.gaps[g].to % ops_]] += bytes(g);
-        }
         for (std::size_t s = 0; s < slots_; ++s) {
             const std::size_t takes = at_begins_ ? s + 1 : s;
             const double room = takes > 0 && takes < slots_ ? prices[row(Absent, takes)] : 0;
             const double fetch = prices[row(Ahead, s)] - room;
             const double evict = -prices[row(Waiting, s)] * forms.out_rate;
-            all += weight[s];
-            if (std::max(fetch, evict) > kLimits) limited += weight[s];
+            const double weight = std::accumulate(turning_.begin() + first_op_[s],
+                                                  turning_.begin() + first_op_[s + 1], 0.0);
+            all += weight;
+            if (std::max(fetch, evict) > kLimits) limited += weight;
             result.evictions_limit.insert(result.evictions_limit.end(),
                                           first_op_[s + 1] - first_op_[s],
                                           evict > std::max(fetch, kLimits));
@@ -150,13 +146,8 @@ class Fluid {
 
     /// Slots are windows of equal weight; for a bound each begins where memory is highest in one.
     void cut_slots() {
-        std::vector<double> weight(ops_);
-        double turning = 1;
-        for (std::uint32_t g = 0; g < table_.gaps.size(); ++g) {
-            weight[table_.gaps[g].from] += bytes(g);
-            weight[table_.gaps[g].to % ops_] += bytes(g);
-            turning += 2 * bytes(g);
-        }
+        const double turning = std::accumulate(turning_.begin(), turning_.end(), 1.0);
+        std::vector<double> weight(turning_);
         double sum = 0;
         for (OpIndex k = 0; k < ops_; ++k) {
             weight[k] = options_.weights.bytes * weight[k] / turning +
@@ -428,6 +419,7 @@ class Fluid {
     OpIndex ops_;
     bool at_begins_;                   ///< memory counts where slots begin, and only there
     std::vector<std::uint64_t> held_;  ///< memory of each operation, headroom included
+    std::vector<double> turning_;      ///< bytes that begin or end to lie idle, per operation
     std::vector<std::uint64_t> away_;
     std::vector<OpIndex> slot_of_;
     std::vector<OpIndex> first_op_;  ///< of each slot, and the count of operations

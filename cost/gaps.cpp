@@ -3,6 +3,7 @@
 #include "cost/gaps.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace libswap::cost {
 
@@ -109,6 +110,31 @@ GapTable find_gaps(const Workload& workload, std::uint64_t min_bytes) {
         add_gaps(static_cast<TensorIndex>(t), touches[t], ops, table);
     }
     return table;
+}
+
+std::vector<std::uint64_t> absent_bytes(const GapTable& table,
+                                        std::span<const std::uint64_t> away) {
+    const std::size_t ops = table.live_bytes.size();
+    std::vector<std::uint64_t> absent(ops + 1);  // changes; they wrap below zero, their sums do not
+    for (std::size_t g = 0; g < away.size(); ++g) {
+        const Gap& gap = table.gaps[g];
+        absent[gap.from + 1] += away[g];
+        absent[gap.to % ops] -= away[g];
+        if (gap.to >= ops) absent[0] += away[g];
+    }
+    absent.pop_back();
+    std::partial_sum(absent.begin(), absent.end(), absent.begin());
+    return absent;
+}
+
+std::vector<double> turning_bytes(const Workload& workload, const GapTable& table) {
+    std::vector<double> turning(workload.op_count());
+    for (const Gap& gap : table.gaps) {
+        const auto bytes = static_cast<double>(workload.tensors()[gap.tensor].bytes);
+        turning[gap.from] += bytes;
+        turning[gap.to % turning.size()] += bytes;
+    }
+    return turning;
 }
 
 }  // namespace libswap::cost

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,12 @@ struct GapTable {
 
 /// Gaps of at least one whole operation, of tensors of at least `min_bytes`.
 GapTable find_gaps(const Workload& workload, std::uint64_t min_bytes);
+
+/// Bytes that are away while each operation runs, with these bytes away per gap.
+std::vector<std::uint64_t> absent_bytes(const GapTable& table, std::span<const std::uint64_t> away);
+
+/// Bytes that begin or end to lie idle at each operation.
+std::vector<double> turning_bytes(const Workload& workload, const GapTable& table);
 
 /// Calls visit(gaps, clean) for the gaps that `takes` takes of each content. Those of what is
 /// always clean have nothing to do with each other and come one by one.

@@ -62,18 +62,9 @@ void MemoryRows::add_terms(LinearProgram::Terms& terms, Span span) const {
 
 std::vector<double> over_by(const GapTable& table, std::span<const std::uint64_t> away,
                             std::span<const double> need) {
-    const std::size_t ops = need.size();
-    std::vector<double> change(ops + 1);
-    for (std::size_t g = 0; g < away.size(); ++g) {
-        const Gap& gap = table.gaps[g];
-        const auto bytes = static_cast<double>(away[g]);
-        change[(gap.from + 1) % ops] -= bytes;
-        change[gap.to % ops] += bytes;
-        if ((gap.from + 1) / ops != gap.to / ops) change[0] -= bytes;
-    }
+    const std::vector<std::uint64_t> absent = absent_bytes(table, away);
     std::vector<double> over(need.begin(), need.end());
-    double less = 0;
-    for (std::size_t k = 0; k < ops; ++k) over[k] += less += change[k];
+    for (std::size_t k = 0; k < over.size(); ++k) over[k] -= static_cast<double>(absent[k]);
     return over;
 }
 

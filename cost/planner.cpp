@@ -228,7 +228,8 @@ class Planner {
         if (attempt.furthest || (solved_ && solved_->same_fluid(attempt))) return own_ms;
         return 2.3e-5 * slots * slots * slots + 0.037 * slots + 1e-4 * ops + own_ms;
     }
-    /// A fit to 2,000 attempts on 80 workloads, with a sixth added.
+    /// A fit to 2,000 attempts on 80 workloads, with a sixth added; iterations that repeat
+    /// themselves take more than it says.
     double schedule_ms() const {
         const double ops = 1e-3 * static_cast<double>(workload_.op_count());
         const double actions = best_ ? 1e-3 * static_cast<double>(best_->plan.actions.size()) : 0;
@@ -239,7 +240,7 @@ class Planner {
     /// Of late fetches, in the end.
     double division_ms() const {
         if (request_.whole_tensors || !link_bound()) return 0;
-        return kDivisions * (schedule_.fine ? 0.2 : 0.4) * schedule_ms();
+        return kDivisions * 0.4 * schedule_ms();
     }
 
     double limit_ms() const {
@@ -396,7 +397,8 @@ class Planner {
         }
         Schedule made = schedule(workload_, machine_, table, *away, schedule_);
         scheduled_us_ = made.last_round_us;
-        const std::uint64_t host_bytes = most_absent(table, *away);
+        const auto absent = absent_bytes(table, *away);
+        const std::uint64_t host_bytes = *std::max_element(absent.begin(), absent.end());
         const double slower = best_ ? made.last_round_us / best_->predicted.iteration_us : 1;
         if (slower > kHopeless) return false;
         const bool both = slower <= kNoSlower || compared_ < kComparisons;
@@ -438,21 +440,6 @@ class Planner {
             request_.on_better(*best_);
         }
         return true;
-    }
-
-    std::uint64_t most_absent(const GapTable& table, const std::vector<std::uint64_t>& away) const {
-        const std::size_t ops = workload_.op_count();
-        std::vector<std::uint64_t> change(ops + 1);
-        for (std::size_t g = 0; g < away.size(); ++g) {
-            const Gap& gap = table.gaps[g];
-            change[gap.from + 1] += away[g];  // wraps below zero on the way, not in the sums
-            change[gap.to % ops] -= away[g];
-            if (gap.to >= ops) change[0] += away[g];
-        }
-        std::uint64_t now = 0;
-        std::uint64_t most = 0;
-        for (std::size_t k = 0; k < ops; ++k) most = std::max(most, now += change[k]);
-        return most;
     }
 
     void report(const SelectionError& failed) {

@@ -113,19 +113,10 @@ class Scheduler : private ReplayDirector {
     static constexpr std::uint64_t kTypicalBytes = std::uint64_t{32} << 20;
 
     RangeMax memory_with_fetches_at_use() const {
-        std::vector<std::int64_t> change(ops_ + 1);
-        for (std::size_t g = 0; g < table_.gaps.size(); ++g) {
-            const Gap& gap = table_.gaps[g];
-            const auto bytes = static_cast<std::int64_t>(away_[g]);
-            change[gap.from + 1] -= bytes;
-            if (gap.to > ops_) change[0] -= bytes;
-            change[gap.to <= ops_ ? gap.to : gap.to - ops_] += bytes;
-        }
+        const std::vector<std::uint64_t> absent = absent_bytes(table_, away_);
         std::vector<std::int64_t> used(ops_);
-        std::int64_t sum = 0;
         for (OpIndex k = 0; k < ops_; ++k) {
-            sum += change[k];
-            used[k] = static_cast<std::int64_t>(table_.live_bytes[k]) + sum;
+            used[k] = static_cast<std::int64_t>(table_.live_bytes[k] - absent[k]);
         }
         return RangeMax(used);
     }

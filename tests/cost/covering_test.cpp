@@ -9,20 +9,12 @@
 #include <random>
 
 #include "cost/memory_rows.hpp"
+#include "tests/cost/plain_machine.hpp"
 
 namespace libswap::cost {
 namespace {
 
 constexpr std::uint64_t kMb = 1'000'000;
-
-/// 1000 bytes per us each way, and both ways nothing is slower: bytes out cost nothing where what
-/// comes in limits.
-Machine plain_machine() {
-    Machine m;
-    m.link.to_host.gbps = m.link.to_device.gbps = 1;
-    m.link.to_host_duplex_gbps = m.link.to_device_duplex_gbps = 1;
-    return m;
-}
 
 /// A tensor, read by these operations and, where `written`, written by the first; freed by the last
 /// where it does not persist.

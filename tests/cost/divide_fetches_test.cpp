@@ -8,20 +8,13 @@
 
 #include "cost/planner.hpp"
 #include "cost/replay.hpp"
+#include "tests/cost/plain_machine.hpp"
 #include "tests/cost/random_workload.hpp"
 
 namespace libswap::cost {
 namespace {
 
 constexpr std::uint64_t kBudget = 300'000;
-
-/// 1000 bytes per us each way, also while both are busy; no latency, no remap cost.
-Machine plain_machine() {
-    Machine m;
-    m.link.to_host.gbps = m.link.to_device.gbps = 1;
-    m.link.to_host_duplex_gbps = m.link.to_device_duplex_gbps = 1;
-    return m;
-}
 
 /// Two tensors of which memory holds one and a half; each operation writes one of them.
 Workload taking_turns() {

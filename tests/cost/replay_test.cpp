@@ -4,18 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/cost/plain_machine.hpp"
+
 namespace libswap::cost {
 namespace {
 
 constexpr std::uint64_t kMib = 1 << 20;
-
-/// 1000 bytes per us each way alone, half that while both are busy; no latency, no remap cost.
-Machine plain_machine() {
-    Machine m;
-    m.link.to_host.gbps = m.link.to_device.gbps = 1;
-    m.link.to_host_duplex_gbps = m.link.to_device_duplex_gbps = 0.5;
-    return m;
-}
 
 /// `a` at operations 0 and 3, `b` at 1 and 2.
 Workload two_tensors(std::uint64_t bytes, double duration_us, bool writes) {
@@ -30,7 +24,7 @@ Workload two_tensors(std::uint64_t bytes, double duration_us, bool writes) {
 
 TEST(Replay, WithoutAPlanTakesTheComputeTime) {
     const Workload w = two_tensors(kMib, 100, true);
-    const auto r = replay(w, plain_machine(), 2 * kMib, {});
+    const auto r = replay(w, plain_machine(0.5), 2 * kMib, {});
     ASSERT_TRUE(r) << r.error().message;
     EXPECT_DOUBLE_EQ(r->iteration_us, 400);
     EXPECT_EQ(r->to_device_bytes, 0);
@@ -39,13 +33,13 @@ TEST(Replay, WithoutAPlanTakesTheComputeTime) {
 TEST(Replay, HiddenTransfersCostNothingAndExposedOnesTheirTime) {
     const Workload w = two_tensors(100'000, 200, true);  // 100 us a transfer
     const Plan plan{{{ActionKind::Out, 0, 0}, {ActionKind::In, 0, 2}}};
-    const auto r = replay(w, plain_machine(), 200'000, plan);
+    const auto r = replay(w, plain_machine(0.5), 200'000, plan);
     ASSERT_TRUE(r);
     EXPECT_DOUBLE_EQ(r->iteration_us, 800);
     EXPECT_EQ(r->to_host_bytes, 100'000);
     EXPECT_EQ(r->to_device_bytes, 100'000);
     const Plan late{{{ActionKind::Out, 0, 0}, {ActionKind::In, 0, 3}}};
-    const auto exposed = replay(w, plain_machine(), 200'000, late);
+    const auto exposed = replay(w, plain_machine(0.5), 200'000, late);
     ASSERT_TRUE(exposed);
     EXPECT_NEAR(exposed->iteration_us, 900, 1e-6);
 }
@@ -53,7 +47,7 @@ TEST(Replay, HiddenTransfersCostNothingAndExposedOnesTheirTime) {
 TEST(Replay, CleanDataLeavesWithoutACopy) {
     const Workload w = two_tensors(100'000, 200, false);
     const Plan plan{{{ActionKind::Out, 0, 0}, {ActionKind::In, 0, 2}}};
-    const auto r = replay(w, plain_machine(), 200'000, plan);
+    const auto r = replay(w, plain_machine(0.5), 200'000, plan);
     ASSERT_TRUE(r);
     EXPECT_EQ(r->to_host_bytes, 0);
     EXPECT_EQ(r->to_device_bytes, 100'000);
@@ -62,7 +56,7 @@ TEST(Replay, CleanDataLeavesWithoutACopy) {
 TEST(Replay, RefusesADropOfWhatTheHostDoesNotHave) {
     const Workload w = two_tensors(100'000, 200, true);
     const Plan plan{{{ActionKind::Drop, 0, 0}, {ActionKind::In, 0, 2}}};
-    const auto r = replay(w, plain_machine(), 200'000, plan);
+    const auto r = replay(w, plain_machine(0.5), 200'000, plan);
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().op, 0U);
     EXPECT_EQ(r.error().tensor, 0U);
@@ -70,7 +64,7 @@ TEST(Replay, RefusesADropOfWhatTheHostDoesNotHave) {
 
 TEST(Replay, SaysWhichOperationCanNeverStart) {
     const Workload w = two_tensors(100'000, 200, true);
-    const auto r = replay(w, plain_machine(), 150'000, {});
+    const auto r = replay(w, plain_machine(0.5), 150'000, {});
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().op, 1U);
     EXPECT_NE(r.error().message.find("can never start"), std::string::npos);
@@ -83,7 +77,7 @@ TEST(Replay, ACopyInAdvanceMakesTheEvictionFree) {
     w.add_op(500, 0, std::vector<Use>{{a, true, false}}, {});
     w.add_op(500, 0, {}, {});
     const Plan plan{{{ActionKind::Copy, 0, 0}, {ActionKind::Drop, 0, 1}, {ActionKind::In, 0, 2}}};
-    const auto r = replay(w, plain_machine(), 100'000, plan);
+    const auto r = replay(w, plain_machine(0.5), 100'000, plan);
     ASSERT_TRUE(r) << r.error().message;
     EXPECT_DOUBLE_EQ(r->iteration_us, 1500);
     EXPECT_EQ(r->to_host_bytes, 100'000);
@@ -92,7 +86,7 @@ TEST(Replay, ACopyInAdvanceMakesTheEvictionFree) {
 TEST(Replay, ReactionTimeAndRemapsPerChunkDelayAFetch) {
     const Workload w = two_tensors(100'000, 200, true);
     const Plan late{{{ActionKind::Out, 0, 0}, {ActionKind::In, 0, 3}}};
-    Machine m = plain_machine();
+    Machine m = plain_machine(0.5);
     m.reaction_us = 7;
     m.remap.chunk_bytes = 50'000;
     m.remap.map_us_per_chunk = 5;
@@ -103,9 +97,9 @@ TEST(Replay, ReactionTimeAndRemapsPerChunkDelayAFetch) {
 
 TEST(Replay, RefusesUnknownTensorsAndOperations) {
     const Workload w = two_tensors(100'000, 200, true);
-    EXPECT_FALSE(replay(w, plain_machine(), 200'000, {{{ActionKind::Out, 9, 0}}}));
-    EXPECT_FALSE(replay(w, plain_machine(), 200'000, {{{ActionKind::Out, 0, 9}}}));
-    EXPECT_FALSE(replay(Workload{}, plain_machine(), 200'000, {}));
+    EXPECT_FALSE(replay(w, plain_machine(0.5), 200'000, {{{ActionKind::Out, 9, 0}}}));
+    EXPECT_FALSE(replay(w, plain_machine(0.5), 200'000, {{{ActionKind::Out, 0, 9}}}));
+    EXPECT_FALSE(replay(Workload{}, plain_machine(0.5), 200'000, {}));
 }
 
 TEST(LinkModel, AddsSetupAndKnowsSmallMessagesAndBothWays) {
