@@ -51,10 +51,11 @@ void Worker::serve_commands() {
 
 /// Evictions and copies in advance, each in its order. Few at a time are given to the link: what
 /// waits there for long could not be reconsidered, and operations on a block that is copied in
-/// advance would wait as long.
+/// advance would wait as long. What needs no copy does not wait for what does: by the plan its
+/// memory is there at once. In order, BERT at 40 % took 3,450 ms instead of 3,338.
 bool Worker::serve_out() {
     bool changed = false;
-    bool may_evict = true;
+    bool link_is_free = true;
     const bool may_copy = !host_.careful();
     std::erase_if(due_out_, [&](const SwapCommand& command) {
         Block* block = parts_.blocks->find(command.block);
@@ -65,8 +66,8 @@ bool Worker::serve_out() {
             if (block->wanted.load() != 0) return true;
             if (!swap_.end_copy_ahead(*block)) return false;
             const bool may_be_clean = block->record_valid.load() || block->fresh.load();
-            may_evict = may_evict && (may_be_clean || swap_.copying_out() < kMostCopyingOut);
-            if (!may_evict) return false;
+            link_is_free = link_is_free && swap_.copying_out() < kMostCopyingOut;
+            if (!may_be_clean && !link_is_free) return false;
             start = evict(*block, command.after_serial);
             changed |= start == SwapEngine::Start::Started;
             return true;
