@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/ranked_mutex.hpp"
@@ -74,6 +75,10 @@ struct FakeCalls {
     static CUresult reserve(CUdeviceptr* out, std::size_t bytes, std::size_t, CUdeviceptr hint,
                             unsigned long long) {
         ENTER(cuMemAddressReserve);
+        std::uint64_t reserved = 0;
+        for (const auto& [base, length] : g_fake->reservations_) reserved += length;
+        if (bytes > g_fake->address_bytes - std::min(reserved, g_fake->address_bytes))
+            return CUDA_ERROR_OUT_OF_MEMORY;
         // Aligned to the page of a device.
         const std::uint64_t page = std::uint64_t{2} << 20;
         void* memory = mmap(as_pointer(hint), bytes + page, PROT_NONE,

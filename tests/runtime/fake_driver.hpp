@@ -34,6 +34,7 @@ class FakeDriver {
 
     // What the device is.
     std::uint64_t device_bytes = std::uint64_t{1} << 30;
+    std::uint64_t address_bytes = UINT64_MAX;  ///< that may be reserved
     std::map<int, int> attributes;
     int driver_version = 13000;
     bool host_numa = true;

@@ -91,6 +91,14 @@ TEST_F(HandlePoolTest, WithoutMoreAddressesPlacesBetweenChunksAreUsed) {
     EXPECT_EQ(pool_->existing_bytes(), 64 * kMiB);
 }
 
+TEST_F(HandlePoolTest, ScarceAddressesAreUsedUp) {
+    fake_.device_bytes = 4 * kGiB;
+    fake_.address_bytes = 3 * kGiB;
+    open(2 * kGiB);
+    EXPECT_TRUE(pool_->grow(0, 32).has_value());
+    while (pool_->existing_bytes() < 2 * kGiB) ASSERT_TRUE(pool_->grow(0, 32).has_value());
+}
+
 TEST_F(HandlePoolTest, PinnedMemoryGoesWithItsContext) {
     open(64 * kMiB, HandlePool::Kind::Pinned);
     const auto chunks = take(8);
