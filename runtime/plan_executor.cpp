@@ -118,7 +118,7 @@ tl::expected<void, std::string> PlanExecutor::install(LoopId loop, std::size_t p
     std::vector<std::pair<std::uint32_t, Due>> evictions;
     for (std::size_t i = 0; i < plan.actions.size(); ++i) {
         const cost::Action& a = plan.actions[i];
-        Due due{command_of(a.kind), a.tensor, a.op, 0};
+        Due due{command_of(a.kind), a.tensor, a.op, 0, static_cast<std::uint32_t>(i)};
         if (!is_fetch(a)) {
             evictions.emplace_back(a.op, due);
             continue;
@@ -216,7 +216,7 @@ std::uint64_t PlanExecutor::fetch_after(std::uint64_t serial, std::uint32_t lead
 void PlanExecutor::emit(const Due& due, std::uint64_t after_serial, std::uint32_t op) {
     const std::uint64_t block = current_->live[due.tensor];
     if (block == 0) return;
-    commands_.push_back({due.kind, run_, block, after_serial, op});
+    commands_.push_back({due.kind, run_, block, after_serial, op, due.rank});
 }
 
 /// Evicts what the plan has absent before this operation, and gives out the fetches that would have
@@ -239,7 +239,7 @@ void PlanExecutor::catch_up(const Step& step, std::uint32_t op) {
     const std::uint64_t before = step.serial == 0 ? 0 : step.serial - 1;
     const std::size_t evictions = commands_.size();
     for (cost::TensorIndex t = 0; t < plan.absent.size(); ++t) {
-        if (plan.absent[t] != 0) emit({SwapCommand::Kind::Evict, t, op, 0}, before, op);
+        if (plan.absent[t] != 0) emit({SwapCommand::Kind::Evict, t, op, 0, 0}, before, op);
     }
     for (std::uint32_t i = 1; i <= plan.ahead && i < plan.period; ++i) {
         const std::uint32_t from = (op + plan.period - i) % plan.period;

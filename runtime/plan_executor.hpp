@@ -38,6 +38,7 @@ struct SwapCommand {
     std::uint64_t block = 0;
     std::uint64_t after_serial = 0;  ///< may lie ahead of what has been issued
     std::uint32_t op = 0;            ///< position in the plan's iteration, for the log
+    std::uint32_t rank = 0;          ///< of a fetch among those after one operation, in plan order
 };
 
 /// @thread one at a time: the caller serialises (with the Learner)
@@ -86,6 +87,7 @@ class PlanExecutor {
         cost::TensorIndex tensor = 0;
         std::uint32_t due_op = 0;  ///< before which a fetch is due, after which the others are
         std::uint32_t lead = 0;    ///< operations that a fetch may begin earlier
+        std::uint32_t rank = 0;    ///< place in the plan
     };
     /// What is handed out at each operation of the plan: one array, cut by `ends`.
     struct Schedule {

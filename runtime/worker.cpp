@@ -230,7 +230,7 @@ void Worker::drain_inbox() {
                 });
                 break;
             case Request::Kind::Command:
-                add_command(request.command);
+                add_in_order(commands_, request.command);
                 break;
         }
     }

@@ -161,7 +161,8 @@ class Worker {
     bool may_leave_later() const noexcept;
     SwapEngine::Start evict(Block& block, std::uint64_t after_serial);
     SwapEngine::Start fetch(Block& block, std::uint64_t after_serial);
-    void add_command(const SwapCommand& command);
+    static bool comes_before(const SwapCommand& command, const SwapCommand& other) noexcept;
+    static void add_in_order(std::deque<SwapCommand>& commands, const SwapCommand& command);
     bool follows_plan() const noexcept;
     bool pending() const noexcept;
     void idle(bool changed);

@@ -19,13 +19,20 @@ constexpr std::size_t kMostCopyingOut = 2;
 
 }  // namespace
 
-void Worker::add_command(const SwapCommand& command) {
-    // Fetches are given out ahead of the evictions that are due before them.
-    auto place = commands_.end();
-    while (place != commands_.begin() && std::prev(place)->after_serial > command.after_serial &&
-           std::prev(place)->run == command.run)
-        --place;
-    commands_.insert(place, command);
+/// Fetches are given out ahead of the evictions that are due before them, and those of what is away
+/// for a few operations only behind others that are due with them.
+bool Worker::comes_before(const SwapCommand& command, const SwapCommand& other) noexcept {
+    if (command.run != other.run) return false;
+    if (command.after_serial != other.after_serial)
+        return command.after_serial < other.after_serial;
+    const bool fetches = command.kind == SwapCommand::Kind::Fetch && other.kind == command.kind;
+    return fetches && command.rank < other.rank;
+}
+
+void Worker::add_in_order(std::deque<SwapCommand>& commands, const SwapCommand& command) {
+    auto place = commands.end();
+    while (place != commands.begin() && comes_before(command, *std::prev(place))) --place;
+    commands.insert(place, command);
 }
 
 void Worker::serve_commands() {
@@ -38,7 +45,7 @@ void Worker::serve_commands() {
         if (swap_.jobs() >= kMaxUnderWay || !host_.op_complete(command.after_serial)) break;
         commands_.pop_front();
         if (command.kind == SwapCommand::Kind::Fetch) {
-            due_fetches_.push_back(command);
+            add_in_order(due_fetches_, command);
             continue;
         }
         // What was not copied in advance by now is copied as it leaves.
