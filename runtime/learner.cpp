@@ -225,7 +225,7 @@ void Learner::lock_period(std::uint64_t period, Step& step) {
 
 /// Whether the operations of the last period named the same blocks as those of the one before, but
 /// for those freed meanwhile. The layers of a network are alike too, but have weights of their own
-/// each.
+/// each; and where none is named, as in updates of small parameters, there is nothing to plan.
 bool Learner::uses_same_blocks(std::uint64_t period) {
     if (next_ < 2 * period) return false;
     const std::uint64_t begin = next_ - 2 * period;
@@ -235,6 +235,7 @@ bool Learner::uses_same_blocks(std::uint64_t period) {
     for (std::uint64_t f = first_free; f < frees_end_; ++f)
         freed_.push_back(frees_[f & frees_mask_]);
     std::sort(freed_.begin(), freed_.end());
+    std::uint64_t named = 0;
     std::uint64_t same = 0;
     std::uint64_t other = 0;
     for (std::uint64_t s = begin; s < begin + period; ++s) {
@@ -247,6 +248,7 @@ bool Learner::uses_same_blocks(std::uint64_t period) {
         const std::uint64_t count = before_count == now_count
                                         ? now_count
                                         : std::min<std::uint64_t>({before_count, now_count, 1});
+        named += count;
         for (std::uint64_t k = 0; k < count; ++k) {
             const std::uint64_t before = operands_[(a + k) & operand_mask_].block;
             const std::uint64_t now = operands_[(b + k) & operand_mask_].block;
@@ -257,7 +259,7 @@ bool Learner::uses_same_blocks(std::uint64_t period) {
             }
         }
     }
-    return same >= other;
+    return named != 0 && same >= other;
 }
 
 /// A loop of this period would bring nothing: it is the one we are in, or that one several times

@@ -155,6 +155,24 @@ TEST(Learner, DoesNotTakeALayerForAnIteration) {
     EXPECT_EQ(count_locked(steps), 0U);
 }
 
+TEST(Learner, DoesNotTakeOperationsThatNameNoBlockForAnIteration) {
+    Learner learner;
+    const auto update = [&] { return learner.observe(7, {}).locked; };
+    for (int i = 0; i < 1000; ++i) EXPECT_FALSE(update());
+    // Around them there is one, of which nothing outlives its iteration.
+    std::size_t locked = 0;
+    std::uint64_t block = 1;
+    for (int round = 0; round < 3; ++round) {
+        for (std::uint64_t op = 0; op < 100; ++op, ++block) {
+            const cost::TracedOperand operand{block, 4096, true, true};
+            locked += learner.observe(100 + op, {&operand, 1}).locked;
+            learner.note_free(block);
+        }
+        for (int i = 0; i < 80; ++i) update();
+    }
+    EXPECT_EQ(locked, 1U);
+}
+
 TEST(Learner, ComparesOnlyFirstOperandsWhereTheirNumbersDiffer) {
     // Where parts of a buffer end was not known in the first iteration.
     Learner learner;
