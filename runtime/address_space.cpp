@@ -7,14 +7,9 @@
 
 #include <algorithm>
 
+#include "runtime/buffer_sizes.hpp"
+
 namespace libswap {
-namespace {
-
-std::uint64_t rounded(std::uint64_t bytes) noexcept {
-    return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
-}  // namespace
 
 AddressSpace::AddressSpace(const Driver& driver, std::uint64_t step_bytes) noexcept
     : driver_(driver), step_bytes_(step_bytes) {}
@@ -81,18 +76,18 @@ Status AddressSpace::grow(std::uint64_t bytes) noexcept {
     const std::size_t index = region_count_.load();
     if (index == kMaxRegions) return fail(CUDA_ERROR_OUT_OF_MEMORY, "address regions");
     // Double each time: the number of regions stays small whatever the program asks for.
-    const std::uint64_t least = rounded(bytes);
-    std::uint64_t want = std::max(least, rounded(step_bytes_ << std::min<std::size_t>(index, 8)));
-    const auto reserve = [&](CUdeviceptr* base, CUdeviceptr near) {
-        return LIBSWAP_CU(driver_.cuMemAddressReserve(base, want, kPageBytes, near, 0));
-    };
+    const std::uint64_t least = span_of(bytes);
+    std::uint64_t want = std::max(least, span_of(step_bytes_ << std::min<std::size_t>(index, 8)));
     CUdeviceptr base = 0;
-    Status reserved = reserve(&base, high());
+    const auto reserve = [&](CUdeviceptr near) {
+        return LIBSWAP_CU(driver_.cuMemAddressReserve(&base, want, kPageBytes, near, 0));
+    };
+    Status reserved = reserve(high());
     // Where addresses are scarce: halves, not just what is asked for, or the regions would be used
     // up.
     while (!reserved && want > least) {
-        want = std::max(least, rounded(want / 2));
-        reserved = reserve(&base, 0);
+        want = std::max(least, span_of(want / 2));
+        reserved = reserve(0);
     }
     LIBSWAP_TRY(reserved);
     void* pages = mmap(nullptr, want / kPageBytes * sizeof(PageTag), PROT_READ | PROT_WRITE,
