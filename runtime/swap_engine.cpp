@@ -143,12 +143,18 @@ bool SwapEngine::digest_is_worth_it(const Block& block) const noexcept {
     return block.dirty_evictions < kDirtyBlockEvictions || block.dirty_evictions % kDirtyRetry == 0;
 }
 
-Status SwapEngine::submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk* const> chunks,
-                                 CUstream stream) noexcept {
+Status SwapEngine::begin_digest(Job& job, std::uint32_t* slot, CUstream stream) noexcept {
     if (*slot == Digester::kNoSlot) *slot = digester_.take_slot();
     if (*slot == Digester::kNoSlot) return fail(CUDA_ERROR_NOT_READY, "digest slots");
     job.event_set = false;
     job.last_stream = stream;
+    return {};
+}
+
+/// By the chunks' aliases.
+Status SwapEngine::submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk* const> chunks,
+                                 CUstream stream) noexcept {
+    LIBSWAP_TRY(begin_digest(job, slot, stream));
     const std::uint64_t bytes = kChunkBytes[chunks[0]->size_class];
     const std::uint64_t low = parts_.space->low();
     std::uint32_t count = 0;
@@ -158,6 +164,14 @@ Status SwapEngine::submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk*
                                   parts_.space->high() - low, i + count == chunks.size(), stream));
     }
     return {};
+}
+
+/// Of a block that is at its own address, in one piece.
+Status SwapEngine::submit_digest_in_place(Job& job, CUstream stream) noexcept {
+    LIBSWAP_TRY(begin_digest(job, &job.slot, stream));
+    const std::uint64_t low = parts_.space->low();
+    return digester_.add(job.slot, job.block->base, job.block->bytes(), 0, low,
+                         parts_.space->high() - low, true, stream);
 }
 
 Status SwapEngine::set_event(Job& job, CUstream stream) noexcept {

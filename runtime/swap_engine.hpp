@@ -203,6 +203,8 @@ class SwapEngine {
     Status submit_copy_out(Job& job) noexcept;
     Status submit_copy_in(Job& job) noexcept;
     Status copy_out(Block& block) noexcept;
+    Status begin_digest(Job& job, std::uint32_t* slot, CUstream stream) noexcept;
+    Status submit_digest_in_place(Job& job, CUstream stream) noexcept;
     Status submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk* const> chunks,
                          CUstream stream) noexcept;
     Status set_event(Job& job, CUstream stream) noexcept;

@@ -62,7 +62,7 @@ SwapEngine::Start SwapEngine::copy_ahead(Block& block, std::uint64_t after_seria
     Job& job = add_job(block, false, false, after_serial);
     job.uses = uses;
     job.stage = Stage::AheadDigest;
-    if (Status added = submit_digest(job, &job.slot, block.device_chunks(), check_out_); !added) {
+    if (Status added = submit_digest_in_place(job, check_out_); !added) {
         (void)stop_ahead(job, added.error());
         return Start::NotNow;
     }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 
 #include "runtime/swap_engine.hpp"
@@ -119,6 +120,30 @@ TEST_F(CopiesAheadTest, LeavesLaterWithoutACopy) {
 TEST_F(CopiesAheadTest, OneCopyServesAllThatLiesSideBySide) {
     copy_ahead();
     EXPECT_EQ(fake_.calls("cuMemcpyDtoHAsync"), 1u);
+}
+
+TEST_F(CopiesAheadTest, OneCopyAndOneDigestServeABlockWhoseChunksLieApart) {
+    evict();
+    // Of what it had, every other chunk stays somebody else's.
+    std::array<Chunk*, 4> taken{};
+    ASSERT_TRUE(device_pool_.take_or_grow(0, taken));
+    device_pool_.give_back(std::span(taken).subspan(0, 1));
+    device_pool_.give_back(std::span(taken).subspan(2, 1));
+    EXPECT_EQ(swap_->fetch(*block_, SwapEngine::Way::Plain, 0), SwapEngine::Start::Started);
+    finish();
+    ASSERT_EQ(neighbours(block_->device_chunks(), 0), 1u);
+    write(2);
+    const auto launches = fake_.calls("cuLaunchKernel");
+    const auto copies = fake_.calls("cuMemcpyDtoHAsync");
+    copy_ahead();
+    EXPECT_EQ(fake_.calls("cuLaunchKernel"), launches + 1);
+    EXPECT_EQ(fake_.calls("cuMemcpyDtoHAsync"), copies + 1);
+    write(3);
+    evict();
+    EXPECT_EQ(fake_.calls("cuMemcpyDtoHAsync"), copies + 2);
+    EXPECT_TRUE(holds(3));
+    device_pool_.give_back(std::span(taken).subspan(1, 1));
+    device_pool_.give_back(std::span(taken).subspan(3, 1));
 }
 
 TEST_F(CopiesAheadTest, WhatIsWrittenAfterwardsIsCopiedAgain) {
