@@ -10,7 +10,6 @@
 #include <map>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 namespace simgpu {
 
@@ -43,20 +42,21 @@ struct Params {
 
 constexpr std::uint64_t kChunkBytes = std::uint64_t{2} << 20;
 
-/// Chunks' write counts in place of their words, and of what a digest is summed up in.
+/// Chunks' write counts in place of their first words, wherever a digest is cut into pieces, and of
+/// what it is summed up in.
 void run_without_data(const SimgpuHostLaunch* launch, const Params& params) {
     // Launches of a device run one at a time, those of several side by side.
     static std::mutex mutex;
     static std::map<std::pair<int, std::uint64_t>, std::array<std::uint64_t, 3>> sums;
     launch->span(launch, params.base, params.words * 8, 0);
     launch->span(launch, params.out, 32, 1);
-    std::vector<std::uint64_t> counts;
-    for (std::uint64_t at = 0; at < params.words * 8; at += kChunkBytes)
-        counts.push_back(launch->write_count(launch, params.base + at));
     std::lock_guard lock(mutex);
     auto& sum = sums[{launch->device, params.out}];
     if (params.first == 0) sum = {};
-    digest_words(counts.data(), counts.size(), params.first, 0, 0, sum.data());
+    for (std::uint64_t at = 0; at < params.words * 8; at += kChunkBytes) {
+        const std::uint64_t count = launch->write_count(launch, params.base + at);
+        digest_words(&count, 1, params.first + at / 8, 0, 0, sum.data());
+    }
     if (params.result == 0) return;
     if (void* result = launch->span(launch, params.result, 24, 1))
         std::memcpy(result, sum.data(), 24);

@@ -21,8 +21,8 @@ class WithoutData : public Gpu {
         return va;
     }
 
-    /// libswap's digest of a whole allocation, by its own kernel.
-    libswap::Digest digest(CUdeviceptr va, std::size_t bytes) {
+    /// libswap's digest of a whole allocation, by its own kernel, in so many launches.
+    libswap::Digest digest(CUdeviceptr va, std::size_t bytes, std::size_t pieces = 1) {
         CUmodule digests = nullptr;
         CUfunction kernel = nullptr;
         void* result = nullptr;
@@ -31,11 +31,16 @@ class WithoutData : public Gpu {
                   cuModuleGetFunction(&kernel, digests, libswap::Digester::kKernelName));
         EXPECT_CU(CUDA_SUCCESS, cuMemHostAlloc(&result, sizeof(libswap::Digest), 0));
         CUdeviceptr sum = allocate(32);
-        std::uint64_t words = bytes / 8;
+        std::uint64_t words = bytes / 8 / pieces;
         std::uint64_t zero = 0;
-        void* arguments[] = {&va, &words, &zero, &sum, &zero, &zero, &result};
-        EXPECT_CU(CUDA_SUCCESS,
-                  cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
+        for (std::uint64_t i = 0; i < pieces; ++i) {
+            CUdeviceptr piece = va + 8 * i * words;
+            std::uint64_t first = i * words;
+            void* out = i + 1 == pieces ? result : nullptr;
+            void* arguments[] = {&piece, &words, &first, &sum, &zero, &zero, &out};
+            EXPECT_CU(CUDA_SUCCESS,
+                      cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
+        }
         EXPECT_CU(CUDA_SUCCESS, cuCtxSynchronize());
         const libswap::Digest digest = *static_cast<libswap::Digest*>(result);
         EXPECT_CU(CUDA_SUCCESS, cuMemFreeHost(result));
@@ -93,6 +98,18 @@ TEST_F(WithoutData, DigestsFollowWrites) {
     EXPECT_FALSE(fresh == written);
     EXPECT_CU(CUDA_SUCCESS, cuMemsetD8(va + kPage, 0, 1));
     EXPECT_FALSE(written == digest(va, bytes));
+    EXPECT_CU(CUDA_SUCCESS, cuMemFree(va));
+}
+
+TEST_F(WithoutData, DigestsInPiecesAreTheSame) {
+    const std::size_t bytes = 6 * kPage;
+    const CUdeviceptr va = allocate(bytes);
+    EXPECT_CU(CUDA_SUCCESS, cuMemsetD8(va + 4 * kPage, 0, 1));
+    const auto whole = digest(va, bytes);
+    EXPECT_EQ(whole, digest(va, bytes, 2));
+    EXPECT_EQ(whole, digest(va, bytes, 6));
+    EXPECT_CU(CUDA_SUCCESS, cuMemsetD8(va + 4 * kPage, 0, 1));
+    EXPECT_FALSE(whole == digest(va, bytes, 3));
     EXPECT_CU(CUDA_SUCCESS, cuMemFree(va));
 }
 
