@@ -5,8 +5,6 @@
 
 #include "runtime/swap_engine.hpp"
 
-#include <algorithm>
-
 namespace libswap {
 
 SwapEngine::Start SwapEngine::evict(Block& block, bool careful,
