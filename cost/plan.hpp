@@ -57,4 +57,10 @@ struct Plan {
     std::vector<Action> actions;
 };
 
+/// When a fetch of a plan took its memory and arrived, in the last iteration replayed.
+struct FetchTime {
+    OpIndex claimed_at = kNoOperation;  ///< that was running, or next; kNoOperation: it did not
+    double arrived_us = 0;              ///< since the iteration's start
+};
+
 }  // namespace libswap::cost

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -29,6 +30,7 @@ class Replay : private ReplayView {
           transfers_(workload, machine, budget_bytes),
           history_(options.min_iterations, options.max_iterations),
           starts_(workload.op_count() + 1) {
+        if (options.fetch_times) transfers_.note_fetch_times(plan.actions.size());
         if (options.divide_least_bytes > 0) {
             transfers_.divide_late_fetches(options.divide_least_bytes, options.divide_unit_bytes);
         }
@@ -172,6 +174,7 @@ class Replay : private ReplayView {
         index_ = 0;
         announced_ = -1;
         if (options_.timeline) timeline_ = starts_;
+        began_us_ = std::exchange(ended_us_, now_);
         divisions_ = transfers_.take_divisions();
         StateHash state;
         transfers_.add_state(state, now_);
@@ -191,6 +194,8 @@ class Replay : private ReplayView {
         r.op_start_us = timeline_;
         for (double& start : r.op_start_us) start -= timeline_.front();
         r.divisions = divisions_;
+        r.fetch_times = transfers_.fetch_times();
+        for (FetchTime& time : r.fetch_times) time.arrived_us -= began_us_;
         return r;
     }
 
@@ -202,6 +207,8 @@ class Replay : private ReplayView {
     Transfers transfers_;
     ReplayHistory history_;
     double now_ = 0;
+    double began_us_ = 0;  ///< the last iteration that has ended
+    double ended_us_ = 0;  ///< likewise
     std::size_t index_ = 0;
     std::int64_t announced_ = -1;
     bool running_ = false;

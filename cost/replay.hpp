@@ -35,6 +35,7 @@ struct ReplayResult {
     /// Each time that a fetch was divided in the last iteration replayed: see
     /// ReplayOptions::divide_least_bytes.
     std::vector<Division> divisions;
+    std::vector<FetchTime> fetch_times;  ///< per action of the plan, where asked for
 };
 
 /// What a ReplayDirector sees before an operation starts.
@@ -67,6 +68,7 @@ class ReplayDirector {
 
 struct ReplayOptions {
     bool timeline = false;
+    bool fetch_times = false;
     int max_iterations =
         64;                  ///< what has not settled by then counts by the mean of the second half
     int min_iterations = 4;  ///< the first starts cold, and the pipeline has to fill

@@ -242,6 +242,9 @@ void Transfers::claim_memory(std::size_t op, bool running, double now_us) {
             if (job.bytes > room) return;
             take(job.bytes);
             job.claimed = true;
+            if (job.action < fetch_times_.size()) {
+                fetch_times_[job.action].claimed_at = static_cast<OpIndex>(op);
+            }
             const double map_us = machine_.remap.map_us(static_cast<std::uint64_t>(job.bytes));
             add_timer(now_us + map_us + machine_.reaction_us, Timer::What::InReady, job.id);
         }
@@ -309,7 +312,10 @@ void Transfers::advance(double dt_us, double now_us) {
     const auto gone = out_.advance(dt_us, both);
     const auto come = in_.advance(dt_us, both);
     if (gone) left(*gone, now_us);
-    if (come) arrived(*come);
+    if (come) {
+        arrived(*come);
+        if (come->action < fetch_times_.size()) fetch_times_[come->action].arrived_us = now_us;
+    }
     while (!timers_.empty() && timers_.top().at_us <= now_us + CopyEngine::kEpsilonUs) {
         const Timer due = timers_.top();
         timers_.pop();

@@ -59,6 +59,13 @@ class Transfers {
     /// Each time that one was divided, since it was called last.
     std::vector<Division> take_divisions() { return std::exchange(divisions_, {}); }
 
+    // -- times of fetches, where asked for --
+
+    /// From now on, notes for each action of a plan when its fetch took its memory, and arrived.
+    void note_fetch_times(std::size_t actions) { fetch_times_.resize(actions); }
+    /// Times are those since the replay's start.
+    const std::vector<FetchTime>& fetch_times() const { return fetch_times_; }
+
     // -- time --
 
     /// Fetches take memory in order. What the next operation still has to take is left to it, but
@@ -140,6 +147,7 @@ class Transfers {
     std::int64_t least_part_ = 0;  ///< of fetches that are divided; 0: none are
     std::int64_t part_unit_ = 1;
     std::vector<Division> divisions_;
+    std::vector<FetchTime> fetch_times_;
     mutable std::size_t awaited_ = 0;  // of the uses of the next operation, one that was away
     std::size_t unclaimed_ = 0;        // fetches before this one in the queue have their memory
 };

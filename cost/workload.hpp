@@ -13,6 +13,7 @@ namespace libswap::cost {
 using TensorIndex = std::uint32_t;
 using OpIndex = std::uint32_t;
 inline constexpr TensorIndex kNoTensor = UINT32_MAX;
+inline constexpr OpIndex kNoOperation = UINT32_MAX;
 
 /// A piece of memory that an iteration uses. In the engine, one block.
 struct Tensor {

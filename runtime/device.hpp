@@ -268,6 +268,7 @@ class Device {
     CUresult alloc_buffer(CUdeviceptr* ptr, const Birth& birth);
     Result<Buffer*> new_buffer(std::uint64_t bytes);
     void begin_life(Buffer& buffer, const Birth& birth);
+    void yield_to_fetches(std::uint64_t bytes);
     Buffer* take_cached(std::uint64_t size_key);
     bool give_memory(Buffer& buffer, bool must_be_device);
     bool give_block_memory(Block& block, bool must_be_device);
@@ -420,6 +421,8 @@ class Device {
 
     RankedMutex<LockRank::Buffers> buffers_mutex_;
     std::map<std::uint64_t, std::vector<Buffer*>> cached_;  ///< freed, still mapped, by size key
+    std::atomic<std::uint32_t> run_without_yield_{UINT32_MAX};  ///< of a plan
+    std::atomic<std::uint64_t> cached_bytes_{0};                ///< changed with it
     FreedRanges freed_;
     EventOrder order_;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> globals_;

@@ -139,6 +139,7 @@ void Device::recycle(Buffer& buffer) {
     {
         std::lock_guard lock(buffers_mutex_);
         cached_[size_key(buffer.span_bytes, has_gap)].push_back(&buffer);
+        cached_bytes_.fetch_add(buffer.span_bytes);
     }
     worker_->kick();
 }
@@ -166,6 +167,7 @@ bool Device::reclaim_cached() {
             if (buffers.empty()) continue;
             buffer = buffers.back();
             buffers.pop_back();
+            cached_bytes_.fetch_sub(buffer->span_bytes);
             break;
         }
     }

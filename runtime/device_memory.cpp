@@ -20,6 +20,8 @@ namespace {
 /// however slow the device, or the computer, is.
 constexpr std::uint64_t kMemoryWaitNs = 2'000'000'000;
 constexpr std::uint64_t kLongestMemoryWaitNs = 10 * kMemoryWaitNs;
+/// An allocation lets fetches go first for so long while nothing moves: longer than any copy.
+constexpr std::uint64_t kMostYieldNs = 1'000'000'000;
 
 }  // namespace
 
@@ -133,6 +135,7 @@ CUresult Device::alloc_buffer(CUdeviceptr* ptr, const Birth& birth) {
     const std::uint64_t used = taken_bytes();
     if (span < birth.bytes || span > capacity || used + span > std::max(capacity, budget_bytes_))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!stays(birth.bytes)) yield_to_fetches(span);
     Buffer* buffer = take_cached(size_key(birth.bytes));
     if (!buffer) {
         const Result<Buffer*> made = new_buffer(birth.bytes);
@@ -142,6 +145,28 @@ CUresult Device::alloc_buffer(CUdeviceptr* ptr, const Birth& birth) {
     begin_life(*buffer, birth);
     *ptr = buffer->base;
     return CUDA_SUCCESS;
+}
+
+/// As long as fetches that cannot be late need what is there: Worker::note_reserved. For speed
+/// only, so where nothing moves meanwhile (the device may wait for what this thread does next), it
+/// is not done again in this run of the plan.
+void Device::yield_to_fetches(std::uint64_t bytes) {
+    const auto must = [&] {
+        const std::uint64_t reserved = worker_->reserved_bytes();
+        return reserved != 0 && learning_->follows_plan() && !capturing() && worker_->running() &&
+               !worker_->lost() && learning_->plan_run() != run_without_yield_.load() &&
+               device_pool_.available_bytes() + cached_bytes_.load() < reserved + bytes &&
+               !learning_->host_is_near();
+    };
+    if (!must()) return;
+    worker_->begin_yield();
+    std::uint64_t last_change = now_ns();
+    for (std::uint32_t seen = worker_->progress(); must(); seen = worker_->progress()) {
+        worker_->wait_progress(seen, 1000);
+        if (worker_->progress() != seen) last_change = now_ns();
+        if (now_ns() - last_change > kMostYieldNs) run_without_yield_ = learning_->plan_run();
+    }
+    worker_->end_yield();
 }
 
 Result<Buffer*> Device::new_buffer(std::uint64_t bytes) {
@@ -217,6 +242,7 @@ Buffer* Device::take_cached(std::uint64_t size_key) {
     if (found == cached_.end() || found->second.empty()) return nullptr;
     Buffer* buffer = found->second.back();
     found->second.pop_back();
+    cached_bytes_.fetch_sub(buffer->span_bytes);
     return buffer;
 }
 

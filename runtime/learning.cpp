@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "cost/critical_fetches.hpp"
 #include "cost/machine.hpp"
 #include "cost/planner.hpp"
 #include "cost/policies/policy.hpp"
@@ -36,6 +37,8 @@ constexpr double kPeakMoved = 0.02;
 constexpr double kIterationMoved = 0.1;
 constexpr double kComputeMoved = 0.03;
 constexpr double kLinkMoved = 0.03;
+/// Fetches that may come later than this do not keep allocations waiting.
+constexpr double kCriticalUs = 3000;
 constexpr double kSlowdownMoved = 0.2;  ///< worth saying again
 constexpr std::uint32_t kOffInARow = 2;
 /// So many iterations after a plan what it was made for is compared with the last ones.
@@ -83,6 +86,8 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
         commands->assign(due.begin(), due.end());
         run_.store(executor_.run(), std::memory_order_release);
         follows_plan_.store(executor_.active(), std::memory_order_relaxed);
+        near_serial_.store(executor_.near_serial(), std::memory_order_relaxed);
+        if (executor_.wants_event()) want_event(step.serial);
         // Loops within an iteration are found first; the iteration is the longest one.
         if (step.locked && learner_->period(step.loop) > learner_->period(loop_)) {
             loop_ = step.loop;
@@ -107,10 +112,13 @@ Step Learning::observe(std::uint64_t signature, std::span<const cost::TracedOper
     const std::uint64_t end = timing_end_serial_.load(std::memory_order_relaxed);
     const bool known = step.loop != kNoLoop && step.serial >= end;
     if (timing_ && (known || step.serial >= std::max(end, kTimedAtMost))) timing_ = false;
-    for (const SwapCommand& command : *commands)
-        event_wanted_[command.after_serial % kIssuedRing].store(command.after_serial + 1);
+    for (const SwapCommand& command : *commands) want_event(command.after_serial);
     *event_wanted = event_wanted_[step.serial % kIssuedRing].load() == step.serial + 1;
     return step;
+}
+
+void Learning::want_event(std::uint64_t serial) noexcept {
+    event_wanted_[serial % kIssuedRing].store(serial + 1);
 }
 
 /// The plan is made once the operation `plan_from` has been timed.
@@ -373,9 +381,11 @@ void Learning::make_plan() {
     parts_.counters->plan_predicted_us = static_cast<std::uint64_t>(made->predicted.iteration_us);
     Counters::add(parts_.counters->plans);
     if (made->plan.actions.empty()) return;
+    const std::vector<cost::OpIndex> claims = cost::critical_claims(
+        iteration.workload, machine, request.budget_bytes, made->plan, kCriticalUs);
     std::lock_guard lock(mutex_);
     if (learner_->period(loop) != period) return;
-    if (auto installed = executor_.install(loop, period, std::move(iteration), made->plan);
+    if (auto installed = executor_.install(loop, period, std::move(iteration), made->plan, claims);
         !installed)
         LIBSWAP_LOG(Info, "a plan is not used: {}", installed.error());
     else

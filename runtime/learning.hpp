@@ -93,6 +93,10 @@ class Learning {
 
     /// The program is in the loop of a plan.
     bool follows_plan() const noexcept { return follows_plan_.load(std::memory_order_relaxed); }
+    /// The operation that is issued next, or about that while several threads issue.
+    std::uint64_t next_serial() const noexcept { return last_issued_.load() + 1; }
+    /// The device is about to have done what was issued (HostLead). May query events.
+    bool host_is_near() noexcept { return is_complete(near_serial_.load()); }
     std::uint32_t plan_run() noexcept { return run_.load(std::memory_order_acquire); }
     /// Memory that a plan may use. @thread the planning thread, the worker
     std::function<std::uint64_t()> plan_budget;
@@ -107,6 +111,7 @@ class Learning {
     /// A prime, so that all operations of an iteration have their turn.
     static constexpr std::uint64_t kTimedEvery = 127;
 
+    void want_event(std::uint64_t serial) noexcept;
     void learn_times();
     void learn_time(const OperationTime& time, std::uint64_t gap_ns, double late_us);
     bool waited_for_times();
@@ -134,6 +139,7 @@ class Learning {
     PlanExecutor executor_;
     std::atomic<std::uint32_t> run_{0};
     std::atomic<bool> follows_plan_{false};
+    std::atomic<std::uint64_t> near_serial_{0};
 
     std::atomic<std::uint64_t> last_issued_{0};
     ZeroPages<std::atomic<std::uint64_t>> issued_{

@@ -94,7 +94,8 @@ std::vector<PlanExecutor::Due> PlanExecutor::sorted(
 
 tl::expected<void, std::string> PlanExecutor::install(LoopId loop, std::size_t period,
                                                       cost::Iteration iteration,
-                                                      const cost::Plan& plan) {
+                                                      const cost::Plan& plan,
+                                                      std::span<const cost::OpIndex> claims) {
     const std::size_t tensors = iteration.workload.tensors().size();
     if (period == 0 || iteration.workload.op_count() != period) {
         return tl::unexpected(fmt::format("the plan is for {} operations, the loop has {}",
@@ -118,7 +119,7 @@ tl::expected<void, std::string> PlanExecutor::install(LoopId loop, std::size_t p
     std::vector<std::pair<std::uint32_t, Due>> evictions;
     for (std::size_t i = 0; i < plan.actions.size(); ++i) {
         const cost::Action& a = plan.actions[i];
-        Due due{command_of(a.kind), a.tensor, a.op, 0, static_cast<std::uint32_t>(i)};
+        Due due{command_of(a.kind), a.tensor, a.op, 0, static_cast<std::uint32_t>(i), kNoClaim};
         if (!is_fetch(a)) {
             evictions.emplace_back(a.op, due);
             continue;
@@ -126,6 +127,8 @@ tl::expected<void, std::string> PlanExecutor::install(LoopId loop, std::size_t p
         const std::uint32_t ahead =
             std::min({options.hand_out_ahead + options.lead_ops, room[i], ops - 1});
         due.lead = std::min(options.lead_ops, ahead);
+        if (i < claims.size() && claims[i] < ops) due.claim = steps(a.op, claims[i], ops);
+        installed->has_claims |= due.claim != kNoClaim;
         fetches.emplace_back((a.op + ops - ahead) % ops, due);
     }
     installed->ahead = options.hand_out_ahead + options.lead_ops;
@@ -133,6 +136,7 @@ tl::expected<void, std::string> PlanExecutor::install(LoopId loop, std::size_t p
     installed->fetches = bucket(ops, std::move(fetches));
     installed->evictions = bucket(ops, std::move(evictions));
     installed->live = iteration.blocks;
+    installed->lead = HostLead(iteration.workload);
     installed->absent.resize(tensors);
     installed->iteration = std::move(iteration);
     clear(loop);
@@ -163,6 +167,8 @@ void PlanExecutor::clear() {
 void PlanExecutor::drop() {
     if (current_ == nullptr) return;
     current_ = nullptr;
+    near_serial_ = 0;
+    wants_event_ = false;
     ++run_;
 }
 
@@ -200,12 +206,18 @@ std::span<const SwapCommand> PlanExecutor::step(const Step& step,
         for (std::size_t k = 0; k < slots.size(); ++k) plan.live[slots[k]] = operands[k].block;
     if (!follows) catch_up(step, op);
     for (const Due& due : plan.fetches.at(op)) {
-        const std::uint64_t ahead = steps(op, due.due_op, plan.period);
-        emit(due, fetch_after(step.serial + ahead, due.lead), due.due_op);
+        emit_fetch(due, step.serial + steps(op, due.due_op, plan.period));
     }
     for (const Due& due : plan.evictions.at(op)) emit(due, step.serial, op);
+    note_lead(step, op);
     ++covered_ops_;
     return commands_;
+}
+
+void PlanExecutor::note_lead(const Step& step, std::uint32_t op) {
+    const std::uint32_t near_ops = current_->lead.near_ops(op);
+    near_serial_ = step.serial > near_ops ? step.serial - near_ops : 0;
+    wants_event_ = current_->has_claims && current_->lead.wants_event(op);
 }
 
 /// The operation that must have completed for a fetch due before `serial` to begin.
@@ -213,10 +225,17 @@ std::uint64_t PlanExecutor::fetch_after(std::uint64_t serial, std::uint32_t lead
     return serial > lead ? serial - 1 - lead : 0;
 }
 
-void PlanExecutor::emit(const Due& due, std::uint64_t after_serial, std::uint32_t op) {
+void PlanExecutor::emit(const Due& due, std::uint64_t after_serial, std::uint32_t op,
+                        std::uint64_t claim_serial) {
     const std::uint64_t block = current_->live[due.tensor];
     if (block == 0) return;
-    commands_.push_back({due.kind, run_, block, after_serial, op, due.rank});
+    commands_.push_back({due.kind, run_, block, after_serial, op, due.rank, claim_serial});
+}
+
+/// `serial`: of the operation that it is due before.
+void PlanExecutor::emit_fetch(const Due& due, std::uint64_t serial) {
+    const std::uint64_t claim = due.claim == kNoClaim ? SwapCommand::kNoClaim : serial + due.claim;
+    emit(due, fetch_after(serial, due.lead), due.due_op, claim);
 }
 
 /// Evicts what the plan has absent before this operation, and gives out the fetches that would have
@@ -239,15 +258,15 @@ void PlanExecutor::catch_up(const Step& step, std::uint32_t op) {
     const std::uint64_t before = step.serial == 0 ? 0 : step.serial - 1;
     const std::size_t evictions = commands_.size();
     for (cost::TensorIndex t = 0; t < plan.absent.size(); ++t) {
-        if (plan.absent[t] != 0) emit({SwapCommand::Kind::Evict, t, op, 0, 0}, before, op);
+        if (plan.absent[t] != 0)
+            emit({SwapCommand::Kind::Evict, t, op, 0, 0, kNoClaim}, before, op);
     }
     for (std::uint32_t i = 1; i <= plan.ahead && i < plan.period; ++i) {
         const std::uint32_t from = (op + plan.period - i) % plan.period;
         for (const Due& due : plan.fetches.at(from)) {
-            const std::uint32_t ahead = steps(op, due.due_op, plan.period);
             if (steps(from, due.due_op, plan.period) <= i || plan.absent[due.tensor] == 0) continue;
             cancel_eviction(plan.live[due.tensor], evictions);
-            emit(due, fetch_after(step.serial + ahead, due.lead), due.due_op);
+            emit_fetch(due, step.serial + steps(op, due.due_op, plan.period));
         }
     }
 }

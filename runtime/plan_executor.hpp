@@ -21,6 +21,7 @@
 
 #include "cost/iteration.hpp"
 #include "cost/plan.hpp"
+#include "runtime/host_lead.hpp"
 #include "runtime/learner.hpp"
 
 namespace libswap {
@@ -39,6 +40,10 @@ struct SwapCommand {
     std::uint64_t after_serial = 0;  ///< may lie ahead of what has been issued
     std::uint32_t op = 0;            ///< position in the plan's iteration, for the log
     std::uint32_t rank = 0;          ///< of a fetch among those after one operation, in plan order
+    /// Of a fetch that cannot be late: what operations behind this one take comes after its memory.
+    std::uint64_t claim_serial = kNoClaim;
+
+    static constexpr std::uint64_t kNoClaim = UINT64_MAX;
 };
 
 /// @thread one at a time: the caller serialises (with the Learner)
@@ -57,9 +62,11 @@ class PlanExecutor {
 
     /// Takes a plan for a loop, in place of the one it had, and keeps those of other loops (of the
     /// oldest ones, kMaxPlans in all). The plan must move whole tensors, and `iteration` must be
-    /// the one it was made for. Allocates; begins at the next step of the loop.
+    /// the one it was made for. `claims`: as cost::critical_claims, or empty. Allocates; begins at
+    /// the next step of the loop.
     tl::expected<void, std::string> install(LoopId loop, std::size_t period,
-                                            cost::Iteration iteration, const cost::Plan& plan);
+                                            cost::Iteration iteration, const cost::Plan& plan,
+                                            std::span<const cost::OpIndex> claims = {});
     void clear(LoopId loop);
     void clear();
 
@@ -75,6 +82,11 @@ class PlanExecutor {
     bool active() const { return current_ != nullptr; }
     /// Changes whenever commands given out before are void: on install, clear and each mismatch.
     std::uint32_t run() const { return run_; }
+    /// Once this operation and all before it have completed, the program's thread is near the
+    /// device, as HostLead has it, until the next step.
+    std::uint64_t near_serial() const { return near_serial_; }
+    /// An event is wanted behind the operation of the last step, to tell that.
+    bool wants_event() const { return wants_event_; }
     /// Operations that the plan covered, and times it was dropped because one did not match.
     std::uint64_t covered_ops() const { return covered_ops_; }
     std::uint64_t dropped() const { return dropped_; }
@@ -82,12 +94,14 @@ class PlanExecutor {
     Options options;
 
   private:
+    static constexpr std::uint32_t kNoClaim = UINT32_MAX;
     struct Due {
         SwapCommand::Kind kind = SwapCommand::Kind::Evict;
         cost::TensorIndex tensor = 0;
         std::uint32_t due_op = 0;  ///< before which a fetch is due, after which the others are
         std::uint32_t lead = 0;    ///< operations that a fetch may begin earlier
         std::uint32_t rank = 0;    ///< place in the plan
+        std::uint32_t claim = 0;   ///< as SwapCommand's, in operations from due_op on; or kNoClaim
     };
     /// What is handed out at each operation of the plan: one array, cut by `ends`.
     struct Schedule {
@@ -105,6 +119,8 @@ class PlanExecutor {
         std::vector<std::uint64_t> live;   ///< block of each tensor, 0: not known
         std::vector<std::uint8_t> absent;  ///< scratch of catch_up, one per tensor
         std::vector<Due> in_order;
+        HostLead lead;
+        bool has_claims = false;
         std::uint32_t ahead = 0;  ///< most operations that a fetch is handed out ahead
     };
 
@@ -116,12 +132,17 @@ class PlanExecutor {
     Installed* find(LoopId loop);
     void drop();
     void cancel_eviction(std::uint64_t block, std::size_t first);
-    void emit(const Due& due, std::uint64_t after_serial, std::uint32_t op);
+    void emit(const Due& due, std::uint64_t after_serial, std::uint32_t op,
+              std::uint64_t claim_serial = SwapCommand::kNoClaim);
+    void emit_fetch(const Due& due, std::uint64_t serial);
+    void note_lead(const Step& step, std::uint32_t op);
     void catch_up(const Step& step, std::uint32_t op);
 
     std::vector<std::unique_ptr<Installed>> plans_;
     Installed* current_ = nullptr;  ///< of the loop that the last step was in
     std::vector<SwapCommand> commands_;
+    std::uint64_t near_serial_ = 0;
+    bool wants_event_ = false;
     std::uint32_t run_ = 0;
     std::uint64_t covered_ops_ = 0;
     std::uint64_t dropped_ = 0;

@@ -119,6 +119,11 @@ void Worker::give_commands(std::span<const SwapCommand> commands) noexcept {
     inbox_signal_.notify_one();
 }
 
+void Worker::begin_yield() noexcept {
+    yielding_.fetch_add(1);
+    kick();
+}
+
 void Worker::kick() noexcept {
     if (!has_thread_.load(std::memory_order_acquire)) return;
     {
@@ -185,6 +190,7 @@ void Worker::run() {
             }
             changed |= make_room();
         }
+        changed |= note_reserved();
         changed |= swap_.map_one();
         if (changed) note_progress();
         if (swap_.lost()) {
@@ -238,8 +244,9 @@ void Worker::drain_inbox() {
 }
 
 bool Worker::pending() const noexcept {
-    return swap_.jobs() != 0 || !demands_.empty() || !memory_wanted_.empty() ||
-           !commands_.empty() || !due_fetches_.empty() || !due_out_.empty();
+    return swap_.jobs() != 0 || yielding_.load() != 0 || !demands_.empty() ||
+           !memory_wanted_.empty() || !commands_.empty() || !due_fetches_.empty() ||
+           !due_out_.empty();
 }
 
 void Worker::idle(bool changed) {

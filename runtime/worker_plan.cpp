@@ -126,6 +126,23 @@ bool Worker::serve_fetches() {
     return changed;
 }
 
+/// By the plan, what is allocated for an operation takes its memory when that operation begins. A
+/// program's thread is ahead of the device, and would take it from fetches that have it before
+/// then: GPT-2, batch 16, at 60 % took 1,371 instead of 1,335 ms. True where it is less now.
+bool Worker::note_reserved() {
+    std::uint64_t bytes = 0;
+    const std::uint64_t next = host_.next_serial();
+    const auto add = [&](const SwapCommand& command) {
+        if (command.claim_serial >= next || command.run != host_.plan_run()) return;
+        const Block* const block = parts_.blocks->find(command.block);
+        if (block && block->cell.load().state() == Residency::Host) bytes += block->bytes();
+    };
+    std::for_each(due_fetches_.begin(), due_fetches_.end(), add);
+    std::for_each(commands_.begin(), commands_.end(), add);
+    if (bytes != 0 && yielding_.load() != 0 && host_.host_is_near()) bytes = 0;
+    return reserved_bytes_.exchange(bytes, std::memory_order_relaxed) > bytes;
+}
+
 SwapEngine::Start Worker::evict(Block& block, std::uint64_t after_serial) {
     // What touches a block of a buffer that is used in parts is believed, not known: the first
     // times, and now and then, the careful way checks it.

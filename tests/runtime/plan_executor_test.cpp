@@ -41,8 +41,9 @@ class Program {
         return all;
     }
 
-    /// Learns, and installs a plan that moves the activation out after 0 and in at 4.
-    void learn_and_install() {
+    /// Learns, and installs a plan that moves the activation out after 0 and in at 4. `claim`: the
+    /// operation at which the fetch has its memory, if it cannot be late.
+    void learn_and_install(cost::OpIndex claim = cost::kNoOperation) {
         for (int i = 0; i < 15; ++i) iteration();
         cost::Trace trace;
         ASSERT_TRUE(learner.snapshot(trace));
@@ -51,7 +52,8 @@ class Program {
         cost::Plan plan;
         plan.actions = {{cost::ActionKind::Out, t, 0}, {cost::ActionKind::In, t, 4}};
         const LoopId loop = 0;
-        ASSERT_TRUE(executor.install(loop, 6, std::move(it), plan));
+        const std::vector<cost::OpIndex> claims{cost::kNoOperation, claim};
+        ASSERT_TRUE(executor.install(loop, 6, std::move(it), plan, claims));
     }
 
     Learner learner;
@@ -99,6 +101,37 @@ TEST(PlanExecutor, HandsAFetchOutAheadButNotBeforeItsEviction) {
     EXPECT_EQ(fetch.block, program.activation);
     EXPECT_EQ(fetch.after_serial, issued[3].step.serial);
     for (std::uint64_t phase = 1; phase < 6; ++phase) EXPECT_TRUE(issued[phase].commands.empty());
+}
+
+TEST(PlanExecutor, AFetchThatCannotBeLateComesBeforeWhatLaterOperationsTake) {
+    Program program;
+    program.learn_and_install(5);
+    program.iteration();
+    auto issued = program.iteration();
+    const SwapCommand fetch = issued[0].commands.front();
+    ASSERT_EQ(fetch.kind, Kind::Fetch);
+    EXPECT_EQ(fetch.claim_serial, issued[5].step.serial);
+    EXPECT_EQ(issued[0].commands.back().claim_serial, SwapCommand::kNoClaim);
+}
+
+TEST(PlanExecutor, AFetchThatMayBeLateHoldsNothingUp) {
+    Program program;
+    program.learn_and_install();
+    program.iteration();
+    auto issued = program.iteration();
+    EXPECT_EQ(issued[0].commands.front().claim_serial, SwapCommand::kNoClaim);
+    EXPECT_FALSE(program.executor.wants_event());
+}
+
+TEST(PlanExecutor, SaysWhenTheHostIsNear) {
+    Program program;
+    program.learn_and_install(5);
+    program.iteration();
+    auto issued = program.iteration();
+    // Operations of 5 us: all of an iteration but one may be under way.
+    EXPECT_EQ(program.executor.near_serial(), issued[0].step.serial);
+    program.executor.step(program.learner.observe(4711, {}), {});
+    EXPECT_EQ(program.executor.near_serial(), 0u);
 }
 
 TEST(PlanExecutor, LeadLetsAFetchBeginEarlier) {
