@@ -76,6 +76,7 @@ Step Learner::observe(std::uint64_t signature, std::span<const cost::TracedOpera
         find_cursor();
     }
     index_contexts();
+    if (on_loop && step.phase == 0) look_for_cycle(step);
     if (!on_loop) resume_loop(step);
     lock_loop(step);
     off_loop_ = current_ == kNoLoop ? off_loop_ + 1 : 0;
@@ -173,6 +174,7 @@ void Learner::resume_loop(Step& step) {
         if (loop == nullptr) continue;
         current_ = place.loop;
         on_loop_ = 1;
+        cycle_.restart();
         step.loop = place.loop;
         step.phase = place.phase;
         step.entered = true;
@@ -204,12 +206,7 @@ void Learner::lock_loop(Step& step) {
 }
 
 void Learner::lock_period(std::uint64_t period, Step& step) {
-    Loop& loop = *std::min_element(loops_.begin(), loops_.end(), [](const Loop& a, const Loop& b) {
-        return a.last_used < b.last_used;
-    });
-    forget_loop(loop);
-    loop.id = next_loop_++;
-    loop.last_used = next_;
+    Loop& loop = add_loop();
     for (std::uint64_t s = next_ - period; s < next_; ++s) {
         loop.signatures.push_back(at(s).signature);
     }
@@ -217,10 +214,74 @@ void Learner::lock_period(std::uint64_t period, Step& step) {
     current_ = loop.id;
     phase_ = 0;
     on_loop_ = period;
+    cycle_.restart();
     step.loop = loop.id;
     step.phase = static_cast<std::uint32_t>(period - 1);
     step.locked = true;
     step.entered = true;
+}
+
+/// In place of the one that has not been used for the longest time.
+Learner::Loop& Learner::add_loop() {
+    Loop& loop = *std::min_element(loops_.begin(), loops_.end(), [](const Loop& a, const Loop& b) {
+        return a.last_used < b.last_used;
+    });
+    forget_loop(loop);
+    loop.id = next_loop_++;
+    loop.last_used = next_;
+    return loop;
+}
+
+/// The last operation is the first of an iteration. What was freed in the one before is known now.
+void Learner::look_for_cycle(Step& step) {
+    const std::uint64_t period = this->period(current_);
+    if (on_loop_ <= period) return;  // it was not whole
+    const std::uint64_t begin = next_ - 1;
+    cycle_.add(hash_of_frees(begin - period, begin), frees_behind(begin - 1));
+    const std::size_t length = cycle_.length();
+    if (length > 1 && length * period <= limits_.max_period && cycle_.ends(length))
+        enter_cycle(length, step);
+}
+
+std::uint64_t Learner::frees_behind(std::uint64_t serial) const {
+    return at(serial).frees_end - (serial == 0 ? 0 : at(serial - 1).frees_end);
+}
+
+std::uint64_t Learner::hash_of_frees(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t hash = 0;
+    for (std::uint64_t s = begin; s < end; ++s) hash = hash * kBase + scramble(frees_behind(s) + 1);
+    return hash;
+}
+
+/// So many iterations of the current loop are one from now on. After something else the program is
+/// found in the current loop first, as it cannot be told at once in which of them it is.
+void Learner::enter_cycle(std::uint64_t length, Step& step) {
+    Loop* known = find_cycle(length);
+    step.locked = known == nullptr;
+    if (!known) {
+        const std::uint64_t period = this->period(current_);
+        known = &add_loop();
+        for (std::uint64_t i = 0; i < length * period; ++i)
+            known->signatures.push_back(at(next_ - 1 - period + i % period).signature);
+    }
+    known->last_used = next_;
+    current_ = known->id;
+    phase_ = 1;
+    on_loop_ = known->signatures.size() + 1;
+    cycle_.restart();
+    step.loop = current_;
+    step.entered = true;
+}
+
+Learner::Loop* Learner::find_cycle(std::uint64_t length) {
+    const std::vector<std::uint64_t>& one = find_loop(current_)->signatures;
+    for (Loop& loop : loops_) {
+        if (loop.id == kNoLoop || loop.signatures.size() != length * one.size()) continue;
+        std::size_t i = 0;
+        while (i < loop.signatures.size() && loop.signatures[i] == one[i % one.size()]) ++i;
+        if (i == loop.signatures.size()) return &loop;
+    }
+    return nullptr;
 }
 
 /// Whether the operations of the last period named the same blocks as those of the one before, but

@@ -14,6 +14,9 @@
 //       match
 //           ends that ("lost"), and a context that belongs to one place of a loop takes it up
 //           again.
+//       +-- iterations of a loop that are alike only every few of them, by what is freed: those few
+//       are
+//           a loop of their own.
 #pragma once
 
 #include <array>
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "cost/iteration.hpp"
+#include "runtime/iteration_cycle.hpp"
 
 namespace libswap {
 
@@ -124,6 +128,12 @@ class Learner {
     void resume_loop(Step& step);
     void lock_loop(Step& step);
     void lock_period(std::uint64_t period, Step& step);
+    void look_for_cycle(Step& step);
+    void enter_cycle(std::uint64_t length, Step& step);
+    Loop* find_cycle(std::uint64_t length);
+    std::uint64_t frees_behind(std::uint64_t serial) const;
+    std::uint64_t hash_of_frees(std::uint64_t begin, std::uint64_t end) const;
+    Loop& add_loop();
     bool uses_same_blocks(std::uint64_t period);
     bool already_served(std::uint64_t period) const;
     Loop* find_loop(LoopId id);
@@ -157,6 +167,7 @@ class Learner {
     LoopId current_ = kNoLoop;
     std::uint32_t phase_ = 0;    ///< expected of the next operation
     std::uint64_t on_loop_ = 0;  ///< operations in a row that matched the current loop
+    IterationCycle cycle_;       ///< of the current loop
 };
 
 }  // namespace libswap

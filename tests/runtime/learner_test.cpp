@@ -264,6 +264,53 @@ TEST(Learner, SnapshotHoldsTwoIterationsFromPhaseZero) {
     EXPECT_EQ(it.workload.peak_bytes(), 4096U + 8192U);
 }
 
+/// Iterations of which each `every`-th has `frees` blocks freed behind it.
+std::vector<Step> feed_cycles(Learner& learner, const Stream& iteration, int iterations, int every,
+                              std::uint64_t frees) {
+    std::vector<Step> steps;
+    for (int i = 1; i <= iterations; ++i) {
+        for (const Step& step : feed(learner, iteration)) steps.push_back(step);
+        for (std::uint64_t f = 0; i % every == 0 && f < frees; ++f) learner.note_free(7000 + f);
+    }
+    return steps;
+}
+
+TEST(Learner, IterationsAfterWhoseLastOneAllIsFreedAreOne) {
+    Learner learner;
+    const Stream iteration = layers(100, 12, 7);
+    const auto steps = feed_cycles(learner, iteration, 15, 3, 20);
+    EXPECT_EQ(count_locked(steps), 2U);
+    EXPECT_EQ(learner.period(steps.back().loop), 3 * iteration.size());
+    for (std::size_t i = 12 * iteration.size(); i < steps.size(); ++i)
+        EXPECT_EQ(steps[i].phase, i % (3 * iteration.size()));
+    cost::Trace trace;
+    ASSERT_TRUE(learner.snapshot(trace));
+    EXPECT_EQ(trace.ops.size(), 6 * iteration.size());
+}
+
+TEST(Learner, IterationsAreThemselvesWhereAllFreeTheSameOrNoneLikeAnother) {
+    const Stream iteration = layers(100, 12, 7);
+    Learner same;
+    EXPECT_EQ(count_locked(feed_cycles(same, iteration, 15, 1, 20)), 1U);
+    Learner other;
+    std::uint64_t frees = 0;
+    std::size_t locked = 0;
+    for (int i = 0; i < 15; ++i)
+        locked += count_locked(feed_cycles(other, iteration, 1, 1, ++frees));
+    EXPECT_EQ(locked, 1U);
+}
+
+TEST(Learner, ACycleIsTheSameLoopAgainAfterSomethingElse) {
+    Learner learner;
+    const Stream iteration = layers(100, 12, 7);
+    const LoopId cycle = feed_cycles(learner, iteration, 15, 3, 20).back().loop;
+    feed(learner, layers(500, 3, 9));
+    const auto again = feed_cycles(learner, iteration, 15, 3, 20);
+    EXPECT_EQ(count_locked(again), 0U);
+    EXPECT_EQ(learner.period(again[2 * iteration.size()].loop), iteration.size());
+    EXPECT_EQ(again.back().loop, cycle);
+}
+
 TEST(Learner, ForgetsTheOldestLoopWhenThereAreTooMany) {
     Learner learner({.max_period = 256, .max_operands = 1024, .max_loops = 2});
     LoopId first = kNoLoop;
