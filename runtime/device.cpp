@@ -203,8 +203,10 @@ Worker::Host Device::worker_host() {
     host.host_is_near = [this] { return learning_->host_is_near(); };
     host.device_idle = [this] { return device_idle(); };
     host.careful = [this] { return careful(); };
-    host.may_hand_over = [this](bool planned) {
-        return config_.move == Move::HandOver || (config_.move == Move::Auto && !planned);
+    host.explained_way = [this](bool planned) {
+        if (config_.move == Move::Plain) return SwapEngine::Way::Plain;
+        const bool hands_over = config_.move == Move::HandOver || !planned;
+        return hands_over ? SwapEngine::Way::HandOver : SwapEngine::Way::Early;
     };
     host.capturing = [this] { return capturing(); };
     host.guard_hit = [this] { Counters::add(counters_.hidden_functions); };

@@ -249,6 +249,8 @@ SwapEngine::Next SwapEngine::advance(Job& job) noexcept {
             return after_guard(job);
         case Stage::FetchCopy:
             return remap_in(job);
+        case Stage::FetchBack:
+            return map_host_again(job);
         case Stage::AheadDigest:
             return begin_ahead_copy(job);
         case Stage::FetchArrive:

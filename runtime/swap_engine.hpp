@@ -10,8 +10,9 @@
 //   fetch   users' events -> copy in -> [digest] -> swap the mapping -> Resident
 //   ahead   digest, copy out -> Resident all the time
 //
-// Hand-over (rules 9 and 10), for explained blocks: a fetch may be mapped as soon as its copy is
-// submitted, and may take the memory of an eviction whose copy out is under way.
+// Early (rule 10), for explained blocks: a fetch may be mapped before its copy is done, and who
+// uses the block waits for that on the device. With hand-over (rule 9) it may also take the memory
+// of an eviction whose copy out is under way.
 //
 //   evict   ... copy out ------------------> remap onto the host copy -> Host
 //                  '- HandedOver: the memory is the fetched block's
@@ -62,7 +63,8 @@ class SwapEngine {
     enum class Way : std::uint8_t {
         Careful,  ///< its users are not all explained: gate and guard
         Plain,
-        HandOver  ///< as Plain, but the host need not wait for the copies
+        Early,    ///< as Plain, but mapped before the copy in is done: the device waits for it
+        HandOver  ///< as Early, and its memory may be that of a block whose copy out is under way
     };
     enum class Start : std::uint8_t {
         Started,
@@ -136,6 +138,7 @@ class SwapEngine {
         FetchQuiet,
         FetchCopy,
         FetchArrive,  ///< mapped: until the copy is done
+        FetchBack,    ///< mapped, but the copy could not be submitted: until it can be unmapped
         FetchRest,    ///< it is: until no launch can still have the event
         AheadDigest,  ///< in advance
         AheadCopy,    ///< FetchRest follows
@@ -148,9 +151,11 @@ class SwapEngine {
         bool is_evict = false;
         bool careful = false;
         bool copied = false;             ///< a copy was submitted
+        bool mapped = false;             ///< of a fetch: its new memory is at the block's address
         bool left = false;               ///< its device memory is free
         bool maps_at_once = false;       ///< the host copy, as the device's is unmapped
-        bool hand_over = false;          ///< may take part in a hand-over
+        bool hand_over = false;          ///< of an eviction: may take part in a hand-over
+        bool early = false;              ///< of a fetch: its mapping need not wait for its copy
         bool handed = false;             ///< its memory is another block's
         bool holds_gate = false;         ///< unexplained launches wait until it is over
         bool waits = false;              ///< what was submitted waits for the program's operations
@@ -179,7 +184,14 @@ class SwapEngine {
     bool may_remap(const Job& job) noexcept;
     bool inherit(Job& job, std::size_t from) noexcept;
     std::size_t find_heritage(const Block& block) const noexcept;
-    Next map_early(Job& job) noexcept;
+    bool wants_one_copy(const Job& job) const noexcept;
+    bool has_no_content(const Job& job) const noexcept;
+    bool may_map_early(Job& job) noexcept;
+    bool begin_mapping(Job& job) noexcept;
+    bool map_new(Job& job) noexcept;
+    Next expect_copy(Job& job) noexcept;
+    Next take_back(Job& job, const Error& why) noexcept;
+    Next map_host_again(Job& job) noexcept;
     static std::array<std::uint64_t, kUsesPerBlock> uses_of(const Block& block) noexcept;
     std::size_t copying_ahead() const noexcept;
     Next begin_ahead_copy(Job& job) noexcept;
@@ -203,6 +215,7 @@ class SwapEngine {
     Status submit_copy_out(Job& job) noexcept;
     Status submit_copy_in(Job& job) noexcept;
     Status copy_out(Block& block) noexcept;
+    Status copy_in(Job& job) noexcept;
     Status begin_digest(Job& job, std::uint32_t* slot, CUstream stream) noexcept;
     Status submit_digest_in_place(Job& job, CUstream stream) noexcept;
     Status submit_digest(Job& job, std::uint32_t* slot, std::span<Chunk* const> chunks,

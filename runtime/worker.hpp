@@ -46,9 +46,8 @@ class Worker {
         std::function<bool()> device_idle;
         /// Unexplained launches are about: be careful.
         std::function<bool()> careful;
-        /// A fetch may take the memory of a block that is still being copied; `planned`: plan's
-        /// moves are due.
-        std::function<bool(bool planned)> may_hand_over;
+        /// How blocks move whose users are all explained; `planned`: the plan's moves are due.
+        std::function<SwapEngine::Way(bool planned)> explained_way;
         /// A capture is open: begin nothing.
         std::function<bool()> capturing;
         /// A guard found a hidden write.

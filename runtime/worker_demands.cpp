@@ -106,9 +106,8 @@ SwapEngine::Start Worker::fetch(Block& block, std::uint64_t after_serial) {
     if (host_.careful())
         way = SwapEngine::Way::Careful;
     else if (!host_.capturing() && parts_.gate->waiters.load() == 0 &&
-             host_.may_hand_over(follows_plan()) &&
              !parts_.blocks->buffer_of(block).in_parts.load())
-        way = SwapEngine::Way::HandOver;
+        way = host_.explained_way(follows_plan());
     return swap_.fetch(block, way, after_serial);
 }
 

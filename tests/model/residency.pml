@@ -19,6 +19,8 @@
  * -DHAND_OVER has rules 9 and 10 instead of the careful way (-DBOTH_WAYS: beside it), for explained blocks: the copies run on the device by themselves, a handle has a new
  * owner while its last one's copy out is under way, and a fetched block is mapped before its copy in is done.
  *
+ * -DREFUSED has copies in that the driver refuses when the new handle is mapped already.
+ *
  * -DAHEAD has copies in advance: a block is copied to its host slot and stays resident; who launches meanwhile waits for
  * the copy on the device.
  *
@@ -492,7 +494,8 @@ inline settle_down(b) {
              word[b].state = Host; word[b].gen = 1 - word[b].gen; word[b].moving = false }
 }
 
-/* Maps the new handle at once; who uses the block waits for the copy on the device. */
+/* Maps the new handle at once, before its copy is submitted or after; who uses the block waits for the copy on the device.
+ * A copy that the driver refuses is never due: the host slot is mapped again. */
 inline fetch_early(b) {
     go = false;
     atomic {
@@ -516,9 +519,32 @@ inline fetch_early(b) {
             take_handle(b, h);
             word[b].moving = true
         };
-        atomic { mapping[b] = Unmapped };
-        atomic { handle[b] = h; in_due[b] = true; mapping[b] = OnDevice };
-        atomic { word[b].state = Resident; word[b].gen = 1 - word[b].gen; word[b].moving = false }
+        if
+        :: atomic { handle[b] = h; in_due[b] = true };
+           atomic { mapping[b] = Unmapped };
+           atomic { mapping[b] = OnDevice }
+        :: atomic { mapping[b] = Unmapped };
+           atomic { handle[b] = h; mapping[b] = OnDevice };
+           atomic { in_due[b] = true }
+#ifdef REFUSED
+        :: atomic { mapping[b] = Unmapped };
+           atomic { handle[b] = h; mapping[b] = OnDevice };
+#ifdef BREAK_BACK
+           atomic { go = true };
+#else
+           atomic { go = false };
+           atomic { mapping[b] = Unmapped };
+           atomic { mapping[b] = OnHost; handle[b] = NONE; owner[h] = NONE }
+#endif
+#endif
+        fi;
+        atomic {
+            if
+            :: go -> word[b].state = Resident
+            :: else -> word[b].state = Host
+            fi;
+            word[b].gen = 1 - word[b].gen; word[b].moving = false
+        }
     fi
 }
 #define settled(b) (!in_due[b] && !out_due[b] && !ahead_due[b])
