@@ -199,8 +199,6 @@ Worker::Host Device::worker_host() {
     host.reclaim_cached = [this] { return reclaim_cached(); };
     host.plan_run = [this] { return learning_->plan_run(); };
     host.follows_plan = [this] { return learning_->follows_plan(); };
-    host.next_serial = [this] { return learning_->next_serial(); };
-    host.host_is_near = [this] { return learning_->host_is_near(); };
     host.device_idle = [this] { return device_idle(); };
     host.careful = [this] { return careful(); };
     host.explained_way = [this](bool planned) {

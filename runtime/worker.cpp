@@ -114,14 +114,10 @@ void Worker::give_commands(std::span<const SwapCommand> commands) noexcept {
             Request& request = inbox_.emplace_back();
             request.kind = Request::Kind::Command;
             request.command = command;
+            if (command.claim_serial != SwapCommand::kNoClaim) claims_.push_back(command);
         }
     }
     inbox_signal_.notify_one();
-}
-
-void Worker::begin_yield() noexcept {
-    yielding_.fetch_add(1);
-    kick();
 }
 
 void Worker::kick() noexcept {
@@ -190,7 +186,7 @@ void Worker::run() {
             }
             changed |= make_room();
         }
-        changed |= note_reserved();
+        note_claims();
         changed |= swap_.map_one();
         if (changed) note_progress();
         if (swap_.lost()) {
@@ -244,9 +240,8 @@ void Worker::drain_inbox() {
 }
 
 bool Worker::pending() const noexcept {
-    return swap_.jobs() != 0 || yielding_.load() != 0 || !demands_.empty() ||
-           !memory_wanted_.empty() || !commands_.empty() || !due_fetches_.empty() ||
-           !due_out_.empty();
+    return swap_.jobs() != 0 || !demands_.empty() || !memory_wanted_.empty() ||
+           !commands_.empty() || !due_fetches_.empty() || !due_out_.empty();
 }
 
 void Worker::idle(bool changed) {

@@ -36,10 +36,6 @@ class Worker {
         std::function<bool()> reclaim_cached;
         /// The plan that commands belong to.
         std::function<std::uint32_t()> plan_run;
-        /// The operation that is issued next.
-        std::function<std::uint64_t()> next_serial;
-        /// The program's thread is not far ahead of the device. May query events.
-        std::function<bool()> host_is_near;
         /// It is being followed: what leaves is what it says, as long as that frees memory.
         std::function<bool()> follows_plan;
         /// All operations that were issued are complete. May record and query events.
@@ -95,15 +91,9 @@ class Worker {
     /// Something may have changed (a free, an end of a capture). @thread any
     void kick() noexcept;
 
-    /// Memory that fetches are to have which the plan cannot have late, before operations that are
-    /// issued from now on have theirs; 0 once the program's thread is near the device. As of a
-    /// moment ago. @thread any
-    std::uint64_t reserved_bytes() const noexcept {
-        return reserved_bytes_.load(std::memory_order_relaxed);
-    }
-    /// Until the matching end_yield(), somebody waits for that to be less. @thread any
-    void begin_yield() noexcept;
-    void end_yield() noexcept { yielding_.fetch_sub(1); }
+    /// Memory that fetches are to have which the plan cannot have late, before operation `serial`
+    /// has its own. @thread any
+    std::uint64_t reserved_bytes(std::uint64_t serial) noexcept;
 
     /// Until the matching end_calm(), nothing is begun that no operation waits for. @thread any
     void begin_calm() noexcept { calm_.fetch_add(1, std::memory_order_relaxed); }
@@ -177,7 +167,7 @@ class Worker {
     static bool comes_before(const SwapCommand& command, const SwapCommand& other) noexcept;
     static void add_in_order(std::deque<SwapCommand>& commands, const SwapCommand& command);
     bool follows_plan() const noexcept;
-    bool note_reserved();
+    void note_claims();
     bool pending() const noexcept;
     void idle(bool changed);
     void refuse(Demand& demand);
@@ -200,6 +190,7 @@ class Worker {
     RankedMutex<LockRank::WorkerQueue> inbox_mutex_;
     std::condition_variable_any inbox_signal_;
     std::vector<Request> inbox_;
+    std::vector<SwapCommand> claims_;  ///< fetches that have not begun; under inbox_mutex_
     bool kicked_ = false;
 
     std::vector<Request> batch_;
@@ -215,8 +206,6 @@ class Worker {
     std::uint64_t kept_bytes_ = 0;  ///< ready for who asked, and not taken yet
     std::uint32_t idle_rounds_ = 0;
     std::atomic<std::uint32_t> calm_{0};
-    std::atomic<std::uint64_t> reserved_bytes_{0};
-    std::atomic<std::uint32_t> yielding_{0};
 
     std::atomic<std::uint32_t> progress_{0};
     std::mutex progress_mutex_;
