@@ -69,9 +69,9 @@ class Scheduler : private ReplayDirector {
           rounds_(static_cast<int>(horizons_.size()) +
                   (options.fine ? kFineSettlingRounds : kSettlingRounds)),
           ops_(static_cast<OpIndex>(workload.op_count())),
-          issued_(memory_with_fetches_at_use()),
-          present_(issued_),
+          present_(memory_with_fetches_at_use()),
           leaving_(ops_),
+          counted_(ops_),
           period_us_(ops_) {
         for (OpIndex k = 0; k < ops_; ++k) period_us_[k] = workload.op(k).duration_us;
         turn_us_ = period_us_;
@@ -209,15 +209,21 @@ class Scheduler : private ReplayDirector {
         }
         const std::size_t fetches = actions.size();
         copy_in_advance(op, view, actions);
+        if (round_ > 0 && !waiting_.empty()) fetch_ahead(op, view, fetches, actions);
+        if (last_round()) {
+            issued_actions_.insert(issued_actions_.end(), actions.begin(), actions.end());
+        }
+    }
+
+    /// Keeps the link to the device busy, behind the first `fetches` actions.
+    void fetch_ahead(OpIndex op, const ReplayView& view, std::size_t fetches,
+                     std::vector<Action>& actions) {
         double backlog_us = view.fetch_backlog_us();
         for (std::size_t i = 0; i < fetches; ++i) backlog_us += transfer_us(actions[i]);
         const double wait_us = fetches > 0 ? backlog_us : view.needed_backlog_us();
         const double wanted_us = std::max(turn_us_[op], wait_us + workload_.op(op).duration_us);
         while (backlog_us < wanted_us + lead_us_ && pull_part(op, actions)) {
             backlog_us += transfer_us(actions.back());
-        }
-        if (last_round()) {
-            issued_actions_.insert(issued_actions_.end(), actions.begin(), actions.end());
         }
     }
 
@@ -242,6 +248,7 @@ class Scheduler : private ReplayDirector {
     }
 
     void evict_by_room(OpIndex op, const ReplayView& view, std::vector<Action>& actions) const {
+        if (first_dirty_[op] == first_dirty_[op + 1]) return;
         double ends_us = view.now_us() - started_us_ + view.eviction_backlog_us();
         for (std::uint32_t i = first_dirty_[op]; i < first_dirty_[op + 1];) {
             const DirtyPart& first = dirty_[i];
@@ -285,11 +292,12 @@ class Scheduler : private ReplayDirector {
         }
         take_back_copies(last);
         if (options_.early_bytes.empty() || dirty_.empty() || round_ == 0) return;
-        double backlog_us = std::max(view.eviction_backlog_us(), slow_backlog_us_);
-        const double wanted_us = std::max(turn_us_[op], workload_.op(op).duration_us) + lead_us_;
         const bool stalls = turn_us_[op] > kStalled * workload_.op(op).duration_us;
         const std::uint64_t most_early =
             options_.early_bytes[op] + (stalls ? stalled_margin_bytes_ : early_margin_bytes_);
+        if (uncopied_.empty() || early_ >= most_early) return;
+        double backlog_us = std::max(view.eviction_backlog_us(), slow_backlog_us_);
+        const double wanted_us = std::max(turn_us_[op], workload_.op(op).duration_us) + lead_us_;
         while (!uncopied_.empty() && backlog_us < wanted_us && early_ < most_early) {
             const Waiting w = uncopied_.top();
             uncopied_.pop();
@@ -336,8 +344,9 @@ class Scheduler : private ReplayDirector {
             const Gap& gap = table_.gaps[chunks_[c].gap];
             if (gap.to >= ops_ && chunks_[c].place < ops_) placed_[chunks_[c].place].push_back(c);
         }
-        std::vector<std::int64_t> present = issued_.values();
-        for (OpIndex k = 0; k < ops_; ++k) present[k] += leaving_[k];
+        std::vector<std::int64_t> present = present_.values();
+        for (OpIndex k = 0; k < ops_; ++k) present[k] += leaving_[k] - counted_[k];
+        counted_ = leaving_;
         present_ = RangeMax(present);
         use_us_.assign(1, 0.0);
         turns_us_.assign(1, 0.0);
@@ -374,7 +383,6 @@ class Scheduler : private ReplayDirector {
 
     void occupy(OpIndex from, OpIndex to, std::int64_t bytes) {
         if (from == to) return;
-        issued_.add(from, to, bytes);
         present_.add(from, to, bytes);
     }
 
@@ -458,7 +466,7 @@ class Scheduler : private ReplayDirector {
             const auto room = static_cast<std::int64_t>(options_.budget_bytes) - bytes -
                               static_cast<std::int64_t>(spare);
             const OpIndex end = op + static_cast<OpIndex>(w.deadline - position_);
-            if (issued_.max(op, end) > room || present_.max(op, end) > room) return kNone;
+            if (present_.max(op, end) > room) return kNone;
             waiting_.pop();
             chunk.place = table_.gaps[chunk.gap].to - static_cast<OpIndex>(w.deadline - position_);
             occupy(chunk.place, table_.gaps[chunk.gap].to, bytes);
@@ -515,9 +523,9 @@ class Scheduler : private ReplayDirector {
     std::span<const double> horizons_;
     int rounds_;
     OpIndex ops_;
-    RangeMax issued_;   ///< U
     RangeMax present_;  ///< U and what was still leaving in the round before
     std::vector<std::int64_t> leaving_;
+    std::vector<std::int64_t> counted_;  ///< of that, what present_ has
     std::vector<double> period_us_;  ///< from each operation's start to that of the next
     std::vector<double> use_us_;     ///< start of each operation in the round before
     std::vector<double> turn_us_;    ///< from the end of the operation before to its own
