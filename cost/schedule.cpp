@@ -526,12 +526,12 @@ class Scheduler : private ReplayDirector {
     RangeMax present_;  ///< U and what was still leaving in the round before
     std::vector<std::int64_t> leaving_;
     std::vector<std::int64_t> counted_;  ///< of that, what present_ has
-    std::vector<double> period_us_;  ///< from each operation's start to that of the next
-    std::vector<double> use_us_;     ///< start of each operation in the round before
-    std::vector<double> turn_us_;    ///< from the end of the operation before to its own
-    std::vector<double> turns_us_;   ///< end of the operation before each, in the round before
-    double asked_us_ = -1;           ///< end of the last operation
-    std::vector<DirtyPart> dirty_;   ///< in the order of their evictions
+    std::vector<double> period_us_;      ///< from each operation's start to that of the next
+    std::vector<double> use_us_;         ///< start of each operation in the round before
+    std::vector<double> turn_us_;        ///< from the end of the operation before to its own
+    std::vector<double> turns_us_;       ///< end of the operation before each, in the round before
+    double asked_us_ = -1;               ///< end of the last operation
+    std::vector<DirtyPart> dirty_;       ///< in the order of their evictions
     std::vector<std::uint32_t> first_dirty_;
     std::vector<std::vector<std::uint32_t>> written_;  ///< parts, by the operation that writes them
     std::uint64_t largest_bytes_ = 0;                  ///< of what is moved in one go
