@@ -291,11 +291,11 @@ class Scheduler : private ReplayDirector {
             }
         }
         take_back_copies(last);
-        if (options_.early_bytes.empty() || dirty_.empty() || round_ == 0) return;
+        if (options_.early_bytes.empty() || uncopied_.empty() || round_ == 0) return;
         const bool stalls = turn_us_[op] > kStalled * workload_.op(op).duration_us;
         const std::uint64_t most_early =
             options_.early_bytes[op] + (stalls ? stalled_margin_bytes_ : early_margin_bytes_);
-        if (uncopied_.empty() || early_ >= most_early) return;
+        if (early_ >= most_early) return;
         double backlog_us = std::max(view.eviction_backlog_us(), slow_backlog_us_);
         const double wanted_us = std::max(turn_us_[op], workload_.op(op).duration_us) + lead_us_;
         while (!uncopied_.empty() && backlog_us < wanted_us && early_ < most_early) {
@@ -375,15 +375,10 @@ class Scheduler : private ReplayDirector {
         for (std::uint32_t c = first_chunk_[g]; c < first_chunk_[g + 1]; ++c) {
             Chunk& chunk = chunks_[c];
             const OpIndex to = table_.gaps[g].to;
-            occupy(chunk.place, to, -static_cast<std::int64_t>(chunk.bytes));
+            present_.add(chunk.place, to, -static_cast<std::int64_t>(chunk.bytes));
             chunk.place = to;
         }
         departing_.push_back(g);
-    }
-
-    void occupy(OpIndex from, OpIndex to, std::int64_t bytes) {
-        if (from == to) return;
-        present_.add(from, to, bytes);
     }
 
     /// Gaps whose parts have all gone out wait for the link in the order of their use.
@@ -461,7 +456,7 @@ class Scheduler : private ReplayDirector {
                 continue;
             }
             Chunk& chunk = chunks_[w.chunk];
-            if (round_ == 0 || us_until(w.deadline) > horizon_us_) return kNone;
+            if (us_until(w.deadline) > horizon_us_) return kNone;
             const auto bytes = static_cast<std::int64_t>(chunk.bytes);
             const auto room = static_cast<std::int64_t>(options_.budget_bytes) - bytes -
                               static_cast<std::int64_t>(spare);
@@ -469,7 +464,7 @@ class Scheduler : private ReplayDirector {
             if (present_.max(op, end) > room) return kNone;
             waiting_.pop();
             chunk.place = table_.gaps[chunk.gap].to - static_cast<OpIndex>(w.deadline - position_);
-            occupy(chunk.place, table_.gaps[chunk.gap].to, bytes);
+            present_.add(chunk.place, table_.gaps[chunk.gap].to, bytes);
             return w.chunk;
         }
         return kNone;
@@ -523,7 +518,7 @@ class Scheduler : private ReplayDirector {
     std::span<const double> horizons_;
     int rounds_;
     OpIndex ops_;
-    RangeMax present_;  ///< U and what was still leaving in the round before
+    RangeMax present_;  ///< U and what was still leaving in the round before, so never below U
     std::vector<std::int64_t> leaving_;
     std::vector<std::int64_t> counted_;  ///< of that, what present_ has
     std::vector<double> period_us_;      ///< from each operation's start to that of the next
