@@ -20,7 +20,7 @@ constexpr std::uint64_t kLargestBlockBytes = std::uint64_t{64} << 20;
 ChunkClass largest_class(std::uint64_t budget_bytes) noexcept {
     ChunkClass best = 0;
     for (ChunkClass i = 1; i < kChunkBytes.size(); ++i)
-        if (kChunkBytes[i] <= budget_bytes / 1024) best = i;
+        if (kChunkBytes[i] <= budget_bytes / 4096) best = i;
     return best;
 }
 

@@ -28,11 +28,10 @@ struct ChunkRun {
     std::uint64_t bytes() const noexcept { return kChunkBytes[size_class] * count; }
 };
 
-/// The largest class whose chunks are at most a 1024th of the budget. Memory of one class serves no
+/// The largest class whose chunks are at most a 4096th of the budget. Memory of one class serves no
 /// other: a chunk has to be made anew, which takes longer than a copy of it. So there is one class
-/// where there are few chunks anyway, and else what is cut off in the other one is little: with
-/// chunks of 64 MiB too, four of the ten handed workloads had 7 to 20 % of their memory in the
-/// wrong class at some time.
+/// where what buffers leave over of larger chunks would be much, and two where chunks of one would
+/// be so many that making them takes seconds, and buffers are large.
 ChunkClass largest_class(std::uint64_t budget_bytes) noexcept;
 
 /// The largest block for a budget: a 15th of it, and not beyond 64 MiB. A remap costs about the

@@ -159,8 +159,8 @@ TEST_F(DeviceTest, SaysSoonThatTheDriverGivesNoMoreMemory) {
 }
 
 TEST_F(DeviceTest, SaysSoonThatWhatLiesReadyIsOfAnotherSize) {
-    fake_.device_bytes = 32768 * kMiB;
-    open(16384);
+    fake_.device_bytes = 131072 * kMiB;
+    open(65536);
     std::vector<std::uint64_t> buffers;
     for (int i = 0; i < 2; ++i) buffers.push_back(alloc(16 * kMiB));
     for (const std::uint64_t buffer : buffers) EXPECT_EQ(device_->mem_free(buffer), CUDA_SUCCESS);

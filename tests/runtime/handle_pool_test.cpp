@@ -111,7 +111,7 @@ TEST_F(HandlePoolTest, PinnedMemoryGoesWithItsContext) {
 }
 
 TEST(SplitIntoRuns, CoversABufferByEvenBlocks) {
-    for (const std::uint64_t budget : {64 * kMiB, 2 * kGiB, 40 * kGiB}) {
+    for (const std::uint64_t budget : {64 * kMiB, 2 * kGiB, 40 * kGiB, 80 * kGiB}) {
         const ChunkRun largest = largest_run(budget);
         for (const std::uint64_t bytes :
              {1 * kMiB, 2 * kMiB, 31 * kMiB, 64 * kMiB, 65 * kMiB, 200 * kMiB, 3 * kGiB + 1}) {
@@ -129,11 +129,11 @@ TEST(SplitIntoRuns, CoversABufferByEvenBlocks) {
     }
 }
 
-TEST(SplitIntoRuns, SmallBudgetsHaveOneClass) {
-    EXPECT_EQ(largest_run(15 * kGiB).size_class, 0);
-    EXPECT_EQ(largest_run(15 * kGiB).bytes(), 64 * kMiB);
-    EXPECT_EQ(largest_run(40 * kGiB).size_class, 1);
-    EXPECT_EQ(largest_run(40 * kGiB).bytes(), 64 * kMiB);
+TEST(SplitIntoRuns, BudgetsBelow64GiBHaveOneClass) {
+    EXPECT_EQ(largest_run(63 * kGiB).size_class, 0);
+    EXPECT_EQ(largest_run(63 * kGiB).bytes(), 64 * kMiB);
+    EXPECT_EQ(largest_run(80 * kGiB).size_class, 1);
+    EXPECT_EQ(largest_run(80 * kGiB).bytes(), 64 * kMiB);
     EXPECT_EQ(largest_run(20 * kMiB).bytes(), 2 * kMiB);
 }
 
