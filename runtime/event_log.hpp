@@ -73,7 +73,7 @@ class EventLog {
     /// Device time of an operation, in the log's clock or any other of the device.
     void op_time(std::uint64_t serial, std::uint64_t start_ns, std::uint64_t end_ns);
     /// A finished transfer. `after_serial`: the operation it was due after, or of the launch that
-    /// asked.
+    /// asked. Times are now_ns()'s (clock.hpp).
     void move(MoveKind kind, std::uint64_t block, std::uint64_t bytes, std::uint64_t after_serial,
               std::uint64_t start_ns, std::uint64_t end_ns);
     /// The host waited before issuing an operation.

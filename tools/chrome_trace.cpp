@@ -21,6 +21,7 @@ class ChromeTrace {
   public:
     explicit ChromeTrace(const TraceDump& dump) : dump_(dump) {
         align_clocks();
+        place_operations();
         find_begin();
     }
 
@@ -41,11 +42,13 @@ class ChromeTrace {
 
   private:
     static bool measured(const DumpOp& op) { return op.end_ns > 0; }
+    /// Events tell how long an operation took, not when.
+    static bool is_on_clock(const DumpOp& op) { return op.start_ns > 0; }
 
     void align_clocks() {
         bool any = false;
         for (const DumpOp& op : dump_.ops) {
-            if (!measured(op)) continue;
+            if (!is_on_clock(op)) continue;
             const auto shift =
                 static_cast<std::int64_t>(op.issued_ns) - static_cast<std::int64_t>(op.start_ns);
             shift_ns_ = any ? std::max(shift_ns_, shift) : shift;
@@ -53,17 +56,26 @@ class ChromeTrace {
         }
     }
 
-    std::int64_t device(std::uint64_t ns) const {
-        return static_cast<std::int64_t>(ns) + shift_ns_;
+    void place_operations() {
+        std::int64_t over_ns = 0;  // all before
+        for (const DumpOp& op : dump_.ops) {
+            const auto issued_ns = static_cast<std::int64_t>(op.issued_ns);
+            const std::int64_t start_ns = is_on_clock(op)
+                                              ? static_cast<std::int64_t>(op.start_ns) + shift_ns_
+                                              : std::max(issued_ns, over_ns);
+            op_start_ns_.push_back(start_ns);
+            const auto ns = static_cast<std::int64_t>(op.end_ns - op.start_ns);
+            if (measured(op)) over_ns = std::max(over_ns, start_ns + ns);
+        }
     }
 
     /// The trace begins at 0.
     void find_begin() {
         std::vector<std::int64_t> all;
-        for (const DumpOp& op : dump_.ops) {
-            if (measured(op)) all.push_back(device(op.start_ns));
+        for (std::size_t i = 0; i < dump_.ops.size(); ++i) {
+            if (measured(dump_.ops[i])) all.push_back(op_start_ns_[i]);
         }
-        for (const DumpMove& m : dump_.moves) all.push_back(device(m.start_ns));
+        for (const DumpMove& m : dump_.moves) all.push_back(static_cast<std::int64_t>(m.start_ns));
         for (const DumpAlloc& a : dump_.allocs) all.push_back(static_cast<std::int64_t>(a.at_ns));
         for (const DumpStall& s : dump_.stalls) {
             all.push_back(static_cast<std::int64_t>(s.at_ns - std::min(s.at_ns, s.ns)));
@@ -101,11 +113,12 @@ class ChromeTrace {
     }
 
     void operations() {
-        for (const DumpOp& op : dump_.ops) {
+        for (std::size_t i = 0; i < dump_.ops.size(); ++i) {
+            const DumpOp& op = dump_.ops[i];
             if (!measured(op)) continue;
             const std::string_view text = dump_.name(op.name);
             span(
-                kCompute, text.empty() ? op.kind : std::string(text), device(op.start_ns),
+                kCompute, text.empty() ? op.kind : std::string(text), op_start_ns_[i],
                 op.end_ns - op.start_ns,
                 {{"op", op.serial}, {"operands", op.operands.size()}, {"explained", op.explained}});
         }
@@ -114,7 +127,8 @@ class ChromeTrace {
     void moves() {
         for (const DumpMove& m : dump_.moves) {
             const Row row = m.kind == "fetch" ? kToDevice : kToHost;
-            span(row, m.kind, device(m.start_ns), m.end_ns - std::min(m.start_ns, m.end_ns),
+            span(row, m.kind, static_cast<std::int64_t>(m.start_ns),
+                 m.end_ns - std::min(m.start_ns, m.end_ns),
                  {{"bytes", m.bytes}, {"block", m.block}});
         }
     }
@@ -146,10 +160,10 @@ class ChromeTrace {
             const auto n = static_cast<std::int64_t>(m.bytes);
             if (m.kind == "fetch") {
                 away[m.block] -= n;
-                changes.push_back({device(m.start_ns), 0, n});
+                changes.push_back({static_cast<std::int64_t>(m.start_ns), 0, n});
             } else if (m.kind != "copy") {
                 away[m.block] += n;
-                changes.push_back({device(m.end_ns), 0, -n});
+                changes.push_back({static_cast<std::int64_t>(m.end_ns), 0, -n});
             }
         }
         for (const DumpFree& f : dump_.frees) {
@@ -177,6 +191,7 @@ class ChromeTrace {
 
     const TraceDump& dump_;
     std::int64_t shift_ns_ = 0;
+    std::vector<std::int64_t> op_start_ns_;  ///< host's clock, per operation
     std::int64_t begin_ns_ = 0;
     ordered_json events_ = ordered_json::array();
 };

@@ -24,7 +24,7 @@ struct DumpOp {
     double duration_us = -1;
     bool explained = true;
     std::uint64_t issued_ns = 0;  ///< host's clock
-    std::uint64_t start_ns = 0;   ///< device's clock; 0 with end_ns: not measured
+    std::uint64_t start_ns = 0;   ///< device's clock; 0: not known; 0 with end_ns: not measured
     std::uint64_t end_ns = 0;
     std::vector<cost::TracedOperand> operands;
 };
@@ -46,7 +46,7 @@ struct DumpAlloc {
 struct DumpMove {
     std::string kind;
     std::uint64_t bytes = 0;
-    std::uint64_t start_ns = 0;  ///< device's clock
+    std::uint64_t start_ns = 0;  ///< host's clock
     std::uint64_t end_ns = 0;
     std::uint64_t block = 0;
 };

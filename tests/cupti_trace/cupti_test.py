@@ -21,6 +21,7 @@ import preloading  # noqa: E402
 
 LIBSWAP, SIMGPU, BUILD, USES_CUPTI = sys.argv[1:5]
 SOURCE = pathlib.Path(SIMGPU).resolve().parent.parent
+SWAPCTL = os.path.join(BUILD, "tools/swapctl")
 TRAINER = os.path.join(BUILD, "examples/train_cnn/train_cnn")
 
 
@@ -59,6 +60,10 @@ class Run:
         self.times = [event["op"] for event in times]
         self.by_cupti = sum(event["start"] != 0 for event in times)
         self.by_events = len(times) - self.by_cupti
+        with tempfile.TemporaryDirectory() as folder:
+            picture = pathlib.Path(folder, "picture.json")
+            subprocess.run([SWAPCTL, "trace", trace, "-o", picture], check=True, capture_output=True)
+            self.drawn = [event for event in json.loads(picture.read_text())["traceEvents"] if event["ph"] == "X"]
         self.planned = [(event["predicted_us"], event["compute_us"]) for event in events if event.get("e") == "plan"]
 
 
@@ -105,6 +110,15 @@ class Times(unittest.TestCase):
         self.assertIn("CUPTI is out of the process again", self.by_cupti.said)
         # And what is timed after that, is timed by events.
         self.assertGreater(self.by_cupti.by_events, 0)
+
+    def test_are_drawn_beside_what_was_moved_meanwhile(self):
+        """Simulated time is not the host's, but of the same length within minutes; the clocks are years apart."""
+        for run in (self.by_cupti, self.by_events):
+            drawn = {event["name"] for event in run.drawn}
+            self.assertLessEqual({"evict", "fetch"}, drawn)
+            self.assertGreater(len(drawn), 5)  # operations besides
+            self.assertGreaterEqual(min(event["ts"] for event in run.drawn), 0)
+            self.assertLess(max(event["ts"] for event in run.drawn), 600e6)
 
     def test_change_no_result(self):
         unlimited = Run({}, libswap=False, data=True, iterations=6)

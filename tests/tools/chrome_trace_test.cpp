@@ -26,8 +26,8 @@ constexpr const char* kDump =
 {"s":3,"t":1001500,"e":"op","op":1,"kind":"launch","name":1,"stream":1,"sig":"01","workspace":0,"operands":0}
 {"s":4,"t":1090000,"e":"time","op":0,"start":500,"end":10500}
 {"s":5,"t":1090000,"e":"time","op":1,"start":20500,"end":30500}
-{"s":6,"t":1090001,"e":"move","do":"evict","block":7,"bytes":4096,"after":0,"start":11500,"end":13500}
-{"s":7,"t":1090002,"e":"move","do":"fetch","block":7,"bytes":4096,"after":1,"start":15500,"end":19500}
+{"s":6,"t":1090001,"e":"move","do":"evict","block":7,"bytes":4096,"after":0,"start":1012000,"end":1014000}
+{"s":7,"t":1090002,"e":"move","do":"fetch","block":7,"bytes":4096,"after":1,"start":1016000,"end":1020000}
 {"s":8,"t":1020000,"e":"stall","op":1,"ns":5000,"name":2}
 {"s":9,"t":1100000,"e":"free","block":7}
 {"e":"end","dropped":0,"write_errors":0}
@@ -89,6 +89,29 @@ TEST(ChromeTrace, CountsMemoryAllocatedAndOnTheDevice) {
     const std::vector<std::pair<double, double>> expected{
         {4096, 4096}, {4096, 0}, {4096, 4096}, {0, 0}};
     EXPECT_EQ(memory, expected);
+}
+
+/// As above, with one operation more: behind the others, but timed by events.
+TEST(ChromeTrace, DrawsWhatEventsTimedOneAfterTheOther) {
+    std::string dump = kDump;
+    dump.insert(
+        dump.find("{\"s\":9"),
+        R"({"s":10,"t":1025000,"e":"op","op":2,"kind":"launch","name":1,"stream":1,"sig":"01","workspace":0,"operands":0}
+{"s":11,"t":1090000,"e":"time","op":2,"start":0,"end":3000}
+{"s":12,"t":1050000,"e":"op","op":3,"kind":"launch","name":1,"stream":1,"sig":"01","workspace":0,"operands":0}
+{"s":13,"t":1090000,"e":"time","op":3,"start":0,"end":3000}
+)");
+    const auto parsed = parse_trace(dump);
+    ASSERT_TRUE(parsed) << parsed.error();
+    const json root = json::parse(format_chrome_trace(*parsed));
+    const json compute = spans_of(root, rows(root)["compute"]);
+    ASSERT_EQ(compute.size(), 4U);
+    EXPECT_DOUBLE_EQ(compute[0]["ts"].get<double>(), 1);
+    EXPECT_DOUBLE_EQ(compute[1]["ts"].get<double>(), 21);
+    EXPECT_DOUBLE_EQ(compute[2]["ts"].get<double>(),
+                     31);  // issued at 25, the one before ends at 31
+    EXPECT_DOUBLE_EQ(compute[2]["dur"].get<double>(), 3);
+    EXPECT_DOUBLE_EQ(compute[3]["ts"].get<double>(), 50);  // when it was issued
 }
 
 TEST(ChromeTrace, OfAnEmptyDumpIsStillATrace) {
