@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/next_use.hpp"
 #include "cost/replay.hpp"
 
 namespace libswap::cost {
@@ -26,10 +27,13 @@ class CriticalFetches {
   public:
     CriticalFetches(const Workload& workload, const Machine& machine, const Plan& plan,
                     const ReplayResult& replayed)
-        : workload_(workload), machine_(machine), plan_(plan), replayed_(replayed) {}
+        : workload_(workload),
+          machine_(machine),
+          plan_(plan),
+          replayed_(replayed),
+          next_use_(workload) {}
 
     std::vector<OpIndex> run(double slack_us) {
-        note_uses();
         note_fetches();
         // What holds up the next iteration's first fetches holds up this one's last.
         for (int round = 0; round < 2; ++round) hand_slack_down();
@@ -43,31 +47,19 @@ class CriticalFetches {
     }
 
   private:
-    void note_uses() {
-        uses_.resize(workload_.tensors().size());
-        for (OpIndex i = 0; i < workload_.op_count(); ++i) {
-            for (const Use& use : workload_.uses(i)) uses_[use.tensor].push_back(i);
-        }
-    }
-
     void note_fetches() {
         for (std::uint32_t i = 0; i < plan_.actions.size(); ++i) {
             const FetchTime& time = replayed_.fetch_times[i];
             const Action& action = plan_.actions[i];
-            if (time.claimed_at == kNoOperation || uses_[action.tensor].empty()) continue;
+            const OpIndex used_at = next_use_.of(action.tensor, action.op);
+            if (time.claimed_at == kNoOperation || used_at == kNoOperation) continue;
             const double transfer_us =
                 machine_.link.transfer_us(Direction::ToDevice, bytes_of(action, workload_), false);
-            const double early_us = after(time.arrived_us, replayed_.op_start_us[next_use(action)]);
+            const double early_us = after(time.arrived_us, replayed_.op_start_us[used_at]);
             fetches_.push_back({i, time.arrived_us, transfer_us, early_us});
         }
         std::sort(fetches_.begin(), fetches_.end(),
                   [](const Fetch& a, const Fetch& b) { return a.arrived_us < b.arrived_us; });
-    }
-
-    OpIndex next_use(const Action& action) const {
-        const std::vector<OpIndex>& uses = uses_[action.tensor];
-        const auto next = std::lower_bound(uses.begin(), uses.end(), action.op);
-        return next == uses.end() ? uses.front() : *next;
     }
 
     /// From one moment of the iteration to another, going round.
@@ -90,8 +82,8 @@ class CriticalFetches {
     const Machine& machine_;
     const Plan& plan_;
     const ReplayResult& replayed_;
-    std::vector<std::vector<OpIndex>> uses_;  ///< operations that name each tensor, in order
-    std::vector<Fetch> fetches_;              ///< as they arrive
+    const NextUse next_use_;
+    std::vector<Fetch> fetches_;  ///< as they arrive
 };
 
 }  // namespace
