@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "cost/next_use.hpp"
+
 namespace libswap {
 
 namespace {
@@ -38,11 +40,31 @@ std::vector<std::uint32_t> room_ahead(const cost::Plan& plan, std::uint32_t peri
             if (!is_fetch(a)) {
                 left_at[a.tensor] = a.op;
             } else if (left_at[a.tensor] >= 0) {
-                room[i] = steps(static_cast<std::uint32_t>(left_at[a.tensor]), a.op, period);
+                const auto left = static_cast<std::uint32_t>(left_at[a.tensor]);
+                // Evicted after the operation that it comes back for: a whole turn ago.
+                room[i] = left == a.op ? period : steps(left, a.op, period);
             }
         }
     }
     return room;
+}
+
+/// That the plan can be executed, and is for this loop.
+tl::expected<void, std::string> check(const cost::Workload& workload, std::size_t period,
+                                      const cost::Plan& plan) {
+    if (period == 0 || workload.op_count() != period) {
+        return tl::unexpected(fmt::format("the plan is for {} operations, the loop has {}",
+                                          workload.op_count(), period));
+    }
+    for (const cost::Action& a : plan.actions) {
+        if (a.op >= period || a.tensor >= workload.tensors().size()) {
+            return tl::unexpected(std::string("the plan names an unknown operation or tensor"));
+        }
+        if (a.bytes != cost::kWholeTensor && a.bytes != workload.tensors()[a.tensor].bytes) {
+            return tl::unexpected(std::string("the plan moves a part of a block"));
+        }
+    }
+    return {};
 }
 
 SwapCommand::Kind command_of(cost::ActionKind kind) {
@@ -96,30 +118,19 @@ tl::expected<void, std::string> PlanExecutor::install(LoopId loop, std::size_t p
                                                       cost::Iteration iteration,
                                                       const cost::Plan& plan,
                                                       std::span<const cost::OpIndex> claims) {
+    if (auto fits = check(iteration.workload, period, plan); !fits) return fits;
     const std::size_t tensors = iteration.workload.tensors().size();
-    if (period == 0 || iteration.workload.op_count() != period) {
-        return tl::unexpected(fmt::format("the plan is for {} operations, the loop has {}",
-                                          iteration.workload.op_count(), period));
-    }
-    for (const cost::Action& a : plan.actions) {
-        if (a.op >= period || a.tensor >= tensors) {
-            return tl::unexpected(std::string("the plan names an unknown operation or tensor"));
-        }
-        if (a.bytes != cost::kWholeTensor &&
-            a.bytes != iteration.workload.tensors()[a.tensor].bytes) {
-            return tl::unexpected(std::string("the plan moves a part of a block"));
-        }
-    }
     const auto ops = static_cast<std::uint32_t>(period);
     auto installed = std::make_unique<Installed>();
     installed->loop = loop;
     installed->period = ops;
     const std::vector<std::uint32_t> room = room_ahead(plan, ops, tensors);
+    const cost::NextUse next_use(iteration.workload);
     std::vector<std::pair<std::uint32_t, Due>> fetches;
     std::vector<std::pair<std::uint32_t, Due>> evictions;
     for (std::size_t i = 0; i < plan.actions.size(); ++i) {
         const cost::Action& a = plan.actions[i];
-        Due due{command_of(a.kind), a.tensor, a.op, 0, static_cast<std::uint32_t>(i), kNoClaim};
+        Due due{command_of(a.kind), a.tensor, a.op, 0, static_cast<std::uint32_t>(i), kNoClaim, 0};
         if (!is_fetch(a)) {
             evictions.emplace_back(a.op, due);
             continue;
@@ -127,6 +138,8 @@ tl::expected<void, std::string> PlanExecutor::install(LoopId loop, std::size_t p
         const std::uint32_t ahead =
             std::min({options.hand_out_ahead + options.lead_ops, room[i], ops - 1});
         due.lead = std::min(options.lead_ops, ahead);
+        const cost::OpIndex used_at = next_use.of(a.tensor, a.op);
+        if (used_at != cost::kNoOperation) due.use = steps(a.op, used_at, ops);
         if (i < claims.size() && claims[i] < ops) due.claim = steps(a.op, claims[i], ops);
         installed->has_claims |= due.claim != kNoClaim;
         fetches.emplace_back((a.op + ops - ahead) % ops, due);
@@ -226,16 +239,17 @@ std::uint64_t PlanExecutor::fetch_after(std::uint64_t serial, std::uint32_t lead
 }
 
 void PlanExecutor::emit(const Due& due, std::uint64_t after_serial, std::uint32_t op,
-                        std::uint64_t claim_serial) {
+                        std::uint64_t claim_serial, std::uint64_t use_serial) {
     const std::uint64_t block = current_->live[due.tensor];
     if (block == 0) return;
-    commands_.push_back({due.kind, run_, block, after_serial, op, due.rank, claim_serial});
+    commands_.push_back(
+        {due.kind, run_, block, after_serial, op, due.rank, claim_serial, use_serial});
 }
 
 /// `serial`: of the operation that it is due before.
 void PlanExecutor::emit_fetch(const Due& due, std::uint64_t serial) {
     const std::uint64_t claim = due.claim == kNoClaim ? SwapCommand::kNoClaim : serial + due.claim;
-    emit(due, fetch_after(serial, due.lead), due.due_op, claim);
+    emit(due, fetch_after(serial, due.lead), due.due_op, claim, serial + due.use);
 }
 
 /// Evicts what the plan has absent before this operation, and gives out the fetches that would have
@@ -259,7 +273,7 @@ void PlanExecutor::catch_up(const Step& step, std::uint32_t op) {
     const std::size_t evictions = commands_.size();
     for (cost::TensorIndex t = 0; t < plan.absent.size(); ++t) {
         if (plan.absent[t] != 0)
-            emit({SwapCommand::Kind::Evict, t, op, 0, 0, kNoClaim}, before, op);
+            emit({SwapCommand::Kind::Evict, t, op, 0, 0, kNoClaim, 0}, before, op);
     }
     for (std::uint32_t i = 1; i <= plan.ahead && i < plan.period; ++i) {
         const std::uint32_t from = (op + plan.period - i) % plan.period;

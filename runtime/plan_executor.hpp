@@ -42,6 +42,7 @@ struct SwapCommand {
     std::uint32_t rank = 0;          ///< of a fetch among those after one operation, in plan order
     /// Of a fetch that cannot be late: what operations behind this one take comes after its memory.
     std::uint64_t claim_serial = kNoClaim;
+    std::uint64_t use_serial = kNoClaim;  ///< of a fetch: the operation that uses the block
 
     static constexpr std::uint64_t kNoClaim = UINT64_MAX;
 };
@@ -102,6 +103,7 @@ class PlanExecutor {
         std::uint32_t lead = 0;    ///< operations that a fetch may begin earlier
         std::uint32_t rank = 0;    ///< place in the plan
         std::uint32_t claim = 0;   ///< as SwapCommand's, in operations from due_op on; or kNoClaim
+        std::uint32_t use = 0;     ///< as SwapCommand's, in operations from due_op on
     };
     /// What is handed out at each operation of the plan: one array, cut by `ends`.
     struct Schedule {
@@ -133,7 +135,8 @@ class PlanExecutor {
     void drop();
     void cancel_eviction(std::uint64_t block, std::size_t first);
     void emit(const Due& due, std::uint64_t after_serial, std::uint32_t op,
-              std::uint64_t claim_serial = SwapCommand::kNoClaim);
+              std::uint64_t claim_serial = SwapCommand::kNoClaim,
+              std::uint64_t use_serial = SwapCommand::kNoClaim);
     void emit_fetch(const Due& due, std::uint64_t serial);
     void note_lead(const Step& step, std::uint32_t op);
     void catch_up(const Step& step, std::uint32_t op);

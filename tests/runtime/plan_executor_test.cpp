@@ -12,7 +12,7 @@ namespace {
 using Kind = SwapCommand::Kind;
 
 /// A program of six operations an iteration. Weights (block 1) at the ends, an activation that is
-/// allocated anew every time, written at 0 and read at 5.
+/// allocated anew every time, written at 0 and read at 5, and momenta (block 3) that only 3 uses.
 class Program {
   public:
     struct Issued {
@@ -27,6 +27,7 @@ class Program {
             operands = {{activation, 1 << 20, phase == 5, phase == 0}, {1, 1 << 20, true, true}};
         } else {
             operands = {{2, 1 << 20, true, true}};
+            if (phase == 3) operands.push_back({3, 1 << 20, true, true});
         }
         const Step step = learner.observe(100 + phase, operands);
         const auto commands = executor.step(step, operands);
@@ -41,20 +42,40 @@ class Program {
         return all;
     }
 
+    /// One that a plan is followed in from its first operation on: it is entered in the one before.
+    std::map<std::uint64_t, Issued> followed_iteration() {
+        iteration();
+        return iteration();
+    }
+
     /// Learns, and installs a plan that moves the activation out after 0 and in at 4. `claim`: the
     /// operation at which the fetch has its memory, if it cannot be late.
     void learn_and_install(cost::OpIndex claim = cost::kNoOperation) {
-        for (int i = 0; i < 15; ++i) iteration();
-        cost::Trace trace;
-        ASSERT_TRUE(learner.snapshot(trace));
-        cost::Iteration it = cost::build_iteration(trace, 6);
+        cost::Iteration it = learn();
         const cost::TensorIndex t = it.slots_of(0)[0];
         cost::Plan plan;
         plan.actions = {{cost::ActionKind::Out, t, 0}, {cost::ActionKind::In, t, 4}};
-        const LoopId loop = 0;
         const std::vector<cost::OpIndex> claims{cost::kNoOperation, claim};
-        ASSERT_TRUE(executor.install(loop, 6, std::move(it), plan, claims));
+        ASSERT_TRUE(executor.install(kLoop, 6, std::move(it), plan, claims));
     }
+
+    /// A plan that moves the momenta out after 3, and back for 3.
+    void learn_and_move_momenta() {
+        cost::Iteration it = learn();
+        const cost::TensorIndex t = it.slots_of(3)[1];
+        cost::Plan plan;
+        plan.actions = {{cost::ActionKind::Out, t, 3}, {cost::ActionKind::In, t, 3}};
+        ASSERT_TRUE(executor.install(kLoop, 6, std::move(it), plan));
+    }
+
+    cost::Iteration learn() {
+        for (int i = 0; i < 15; ++i) iteration();
+        cost::Trace trace;
+        EXPECT_TRUE(learner.snapshot(trace));
+        return cost::build_iteration(trace, 6);
+    }
+
+    static constexpr LoopId kLoop = 0;
 
     Learner learner;
     PlanExecutor executor;
@@ -92,8 +113,7 @@ TEST(PlanExecutor, KnowsNothingNewFromAnotherNumberOfOperands) {
 TEST(PlanExecutor, HandsAFetchOutAheadButNotBeforeItsEviction) {
     Program program;
     program.learn_and_install();
-    program.iteration();
-    auto issued = program.iteration();
+    auto issued = program.followed_iteration();
     // Eight operations ahead of operation 4 is the iteration before, where the block is another.
     ASSERT_EQ(issued[0].commands.size(), 2U);
     const SwapCommand fetch = issued[0].commands.front();
@@ -103,11 +123,33 @@ TEST(PlanExecutor, HandsAFetchOutAheadButNotBeforeItsEviction) {
     for (std::uint64_t phase = 1; phase < 6; ++phase) EXPECT_TRUE(issued[phase].commands.empty());
 }
 
+TEST(PlanExecutor, HandsAFetchOutAheadOfTheOnlyOperationThatUsesItsBlock) {
+    Program program;
+    program.learn_and_move_momenta();
+    auto issued = program.followed_iteration();
+    ASSERT_EQ(issued[3].commands.size(), 1U);
+    EXPECT_EQ(issued[3].commands[0].kind, Kind::Evict);
+    ASSERT_EQ(issued[4].commands.size(), 1U);
+    const SwapCommand fetch = issued[4].commands[0];
+    EXPECT_EQ(fetch.kind, Kind::Fetch);
+    EXPECT_EQ(fetch.block, 3U);
+    EXPECT_EQ(fetch.after_serial, issued[3].step.serial + 5);
+}
+
+TEST(PlanExecutor, SaysWhichOperationAFetchIsFor) {
+    Program program;
+    program.learn_and_install();
+    auto issued = program.followed_iteration();
+    const SwapCommand fetch = issued[0].commands.front();
+    ASSERT_EQ(fetch.kind, Kind::Fetch);
+    EXPECT_EQ(fetch.use_serial, issued[5].step.serial);
+    EXPECT_EQ(issued[0].commands.back().use_serial, SwapCommand::kNoClaim);
+}
+
 TEST(PlanExecutor, AFetchThatCannotBeLateComesBeforeWhatLaterOperationsTake) {
     Program program;
     program.learn_and_install(5);
-    program.iteration();
-    auto issued = program.iteration();
+    auto issued = program.followed_iteration();
     const SwapCommand fetch = issued[0].commands.front();
     ASSERT_EQ(fetch.kind, Kind::Fetch);
     EXPECT_EQ(fetch.claim_serial, issued[5].step.serial);
@@ -117,8 +159,7 @@ TEST(PlanExecutor, AFetchThatCannotBeLateComesBeforeWhatLaterOperationsTake) {
 TEST(PlanExecutor, AFetchThatMayBeLateHoldsNothingUp) {
     Program program;
     program.learn_and_install();
-    program.iteration();
-    auto issued = program.iteration();
+    auto issued = program.followed_iteration();
     EXPECT_EQ(issued[0].commands.front().claim_serial, SwapCommand::kNoClaim);
     EXPECT_FALSE(program.executor.wants_event());
 }
@@ -126,8 +167,7 @@ TEST(PlanExecutor, AFetchThatMayBeLateHoldsNothingUp) {
 TEST(PlanExecutor, SaysWhenTheHostIsNear) {
     Program program;
     program.learn_and_install(5);
-    program.iteration();
-    auto issued = program.iteration();
+    auto issued = program.followed_iteration();
     // Operations of 5 us: all of an iteration but one may be under way.
     EXPECT_EQ(program.executor.near_serial(), issued[0].step.serial);
     program.executor.step(program.learner.observe(4711, {}), {});
@@ -138,8 +178,7 @@ TEST(PlanExecutor, LeadLetsAFetchBeginEarlier) {
     Program program;
     program.executor.options.lead_ops = 2;
     program.learn_and_install();
-    program.iteration();
-    auto issued = program.iteration();
+    auto issued = program.followed_iteration();
     ASSERT_EQ(issued[0].commands.size(), 2U);
     EXPECT_EQ(issued[0].commands.front().after_serial, issued[1].step.serial);
 }
@@ -166,17 +205,14 @@ TEST(PlanExecutor, DropsAtTheFirstMismatchAndResumesWhereTheHistoryMatches) {
 
 TEST(PlanExecutor, RefusesAPlanThatDoesNotFitTheLoop) {
     Program program;
-    for (int i = 0; i < 15; ++i) program.iteration();
-    cost::Trace trace;
-    ASSERT_TRUE(program.learner.snapshot(trace));
-    const cost::Iteration it = cost::build_iteration(trace, 6);
+    const cost::Iteration it = program.learn();
     cost::Plan part;
     part.actions = {{cost::ActionKind::Out, 0, 0, 4096}};
-    EXPECT_FALSE(program.executor.install(0, 6, it, part));
+    EXPECT_FALSE(program.executor.install(Program::kLoop, 6, it, part));
     cost::Plan unknown;
     unknown.actions = {{cost::ActionKind::Out, 99, 0}};
-    EXPECT_FALSE(program.executor.install(0, 6, it, unknown));
-    EXPECT_FALSE(program.executor.install(0, 7, it, {}));
+    EXPECT_FALSE(program.executor.install(Program::kLoop, 6, it, unknown));
+    EXPECT_FALSE(program.executor.install(Program::kLoop, 7, it, {}));
     EXPECT_FALSE(program.executor.installed());
 }
 
@@ -192,7 +228,7 @@ TEST(PlanExecutor, KeepsThePlansOfSeveralLoops) {
     ASSERT_TRUE(program.executor.install(7, 1, other, {}));
     program.iteration();
     EXPECT_TRUE(program.executor.active());
-    program.executor.clear(0);
+    program.executor.clear(Program::kLoop);
     EXPECT_FALSE(program.executor.active());
     EXPECT_TRUE(program.executor.installed());
 }
