@@ -147,18 +147,22 @@ CUresult Device::alloc_buffer(CUdeviceptr* ptr, const Birth& birth) {
     return CUDA_SUCCESS;
 }
 
-/// As long as fetches that cannot be late need what is there, and the device has enough to do. For
-/// speed only, so where nothing moves meanwhile (the device may wait for what this thread does
-/// next), it is not done again in this run of the plan.
+/// As long as fetches that cannot be late need what is there, and the device has enough to do; or
+/// comes to an operation that needs one of them before anything that is not issued yet. For speed
+/// only, so where nothing moves meanwhile (the device may wait for what this thread does next), it
+/// is not done again in this run of the plan.
 void Device::yield_to_fetches(std::uint64_t bytes) {
     const auto must = [&] {
         if (!learning_->follows_plan() || capturing() || !worker_->running() || worker_->lost() ||
             learning_->plan_run() == run_without_yield_.load())
             return false;
-        const std::uint64_t reserved = worker_->reserved_bytes(learning_->next_serial());
-        return reserved != 0 &&
-               device_pool_.available_bytes() + cached_bytes_.load() < reserved + bytes &&
-               !learning_->host_is_near();
+        const auto takes_reserved = [&](bool issued_only) {
+            const std::uint64_t reserved =
+                worker_->reserved_bytes(learning_->next_serial(), issued_only);
+            return reserved != 0 &&
+                   device_pool_.available_bytes() + cached_bytes_.load() < reserved + bytes;
+        };
+        return takes_reserved(false) && (!learning_->host_is_near() || takes_reserved(true));
     };
     std::uint64_t last_change = now_ns();
     for (std::uint32_t seen = worker_->progress(); must(); seen = worker_->progress()) {

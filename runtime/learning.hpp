@@ -64,7 +64,7 @@ class Learning {
     void note_free(std::uint64_t block);
     /// The operation was issued at a place.
     void note_issued(const Step& step, Use use) noexcept;
-    /// It and all before it on its stream are complete. May query events.
+    /// It and all before it on its stream are complete. May query events, and record one.
     bool is_complete(std::uint64_t serial) noexcept;
 
     using Timing = OperationTimes::How;
@@ -95,7 +95,7 @@ class Learning {
     bool follows_plan() const noexcept { return follows_plan_.load(std::memory_order_relaxed); }
     /// The operation that is issued next, or about that while several threads issue.
     std::uint64_t next_serial() const noexcept { return last_issued_.load() + 1; }
-    /// The device is about to have done what was issued (HostLead). May query events.
+    /// The device is about to have done what was issued (HostLead). As is_complete.
     bool host_is_near() noexcept { return is_complete(near_serial_.load()); }
     std::uint32_t plan_run() noexcept { return run_.load(std::memory_order_acquire); }
     /// Memory that a plan may use. @thread the planning thread, the worker

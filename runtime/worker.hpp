@@ -92,8 +92,8 @@ class Worker {
     void kick() noexcept;
 
     /// Memory that fetches are to have which the plan cannot have late, before operation `serial`
-    /// has its own. @thread any
-    std::uint64_t reserved_bytes(std::uint64_t serial) noexcept;
+    /// has its own. `issued_only`: of those that an operation before `serial` uses. @thread any
+    std::uint64_t reserved_bytes(std::uint64_t serial, bool issued_only) noexcept;
 
     /// Until the matching end_calm(), nothing is begun that no operation waits for. @thread any
     void begin_calm() noexcept { calm_.fetch_add(1, std::memory_order_relaxed); }
