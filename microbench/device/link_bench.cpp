@@ -201,7 +201,7 @@ void measure_transfers(Bench& bench) {
 }
 
 void measure_duplex(Bench& bench) {
-    Ends ends(bench.session, (bench.full() ? 256 : 64) * kMib);
+    Ends ends(bench.session, (bench.full() ? 256 : 32) * kMib);
     Table& table = bench.table(
         "duplex", "How fast is each direction while the other is idle, or busy?", "GB/s");
     cost::LinkModel& link = bench.report.profile.machine.link;
